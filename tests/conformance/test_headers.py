@@ -23,7 +23,7 @@ def test_each_header_compiles_alone(tool: ModuleType) -> None:
     assert tool.complaints() == []
 
 
-def test_one_that_lacks_a_header_is_told_until_it_is_mended(
+def test_a_header_without_its_includes_is_reported_until_it_is_mended(
     tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tool, "ROOT", tmp_path)

@@ -38,7 +38,7 @@ def test_only_the_changelog_mentions_the_former_name() -> None:
     assert hits == ["CHANGELOG.md"]
 
 
-def test_nothing_tells_a_user_to_install_a_release_that_is_not_there() -> None:
+def test_no_page_advises_installing_a_release_from_pypi() -> None:
     assert FROM_AN_INDEX.search(b"pip install -q warplens")
     assert not FROM_AN_INDEX.search(b"pip install dist/warplens-0.1-py3-none-any.whl")
     found = [

@@ -58,7 +58,7 @@ def test_a_plural_has_its_singular(path: Path) -> None:
     assert not wrong, f"use counted(number, noun) of warplens.model.words: {wrong}"
 
 
-def test_it_sees_one() -> None:
+def test_the_check_sees_a_hard_coded_plural() -> None:
     tree = ast.parse(
         "f'{number:,} kernels'; f'{len(rows)} small files'; f'{counted(3, \"row\")}'; f'{_MOST:,} rows'"
     )

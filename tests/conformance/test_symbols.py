@@ -92,7 +92,7 @@ def test_the_libraries_are_here() -> None:
 
 
 @every_library
-def test_it_exports_our_interface_and_the_vendors_entry_points_only(library: Path) -> None:
+def test_a_library_exports_our_interface_and_the_vendors_entry_points_only(library: Path) -> None:
     exported = set(_symbols(library, "--defined-only"))
     own = {name for name in exported if name.startswith("warplens_")}
     entries = {
@@ -112,7 +112,7 @@ def test_it_exports_our_interface_and_the_vendors_entry_points_only(library: Pat
 
 
 @every_library
-def test_it_runs_on_glibc_2_28(library: Path) -> None:
+def test_a_library_runs_on_glibc_2_28(library: Path) -> None:
     newer = {}
     for name in _symbols(library, "--undefined-only"):
         version = re.search(r"@GLIBC_(\d+)\.(\d+)", name)
@@ -122,7 +122,7 @@ def test_it_runs_on_glibc_2_28(library: Path) -> None:
 
 
 @every_library
-def test_it_brings_its_own_cpp_runtime(library: Path) -> None:
+def test_a_library_contains_its_cpp_runtime(library: Path) -> None:
     listed = subprocess.run(
         ["readelf", "-d", str(library)], capture_output=True, text=True, check=True
     ).stdout

@@ -14,7 +14,7 @@ STEP = re.compile(r"^\d+\. ", re.MULTILINE)
 PLACE = re.compile(r"`((?:src|native|web)/[\w/.]+)`(?: `(\w+)`)?")
 
 
-def test_there_are_four() -> None:
+def test_there_are_four_walks() -> None:
     assert len(WALKS) == 4
 
 

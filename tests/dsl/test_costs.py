@@ -91,7 +91,7 @@ def test_off_is_the_code_of_a_kernel_without_regions(found: Found) -> None:
     assert bare.cubin.read_bytes() != found.codes[REGION].cubin.read_bytes()
 
 
-def test_it_costs_a_fraction_of_the_reference_design(found: Found) -> None:
+def test_a_region_costs_a_fraction_of_the_reference_design(found: Found) -> None:
     """Which comes back to global memory for each event; under its names here it claims once and stores once."""
     if REFERENCE not in found.codes:
         pytest.skip(f"there is none in {found.language}")

@@ -20,12 +20,12 @@ SOURCE = ROOT / "benchmarks" / "intrakernel_cuda.cu"
 
 
 @pytest.mark.require("nvcc")
-def test_they_compile(tmp_path: Path) -> None:
+def test_the_kernels_of_the_benchmark_compile(tmp_path: Path) -> None:
     nvcc(tmp_path / "k.cubin", SOURCE, "sm_90a", "WARPLENS_RING_SLOTS=64")
 
 
 @pytest.mark.require("g++", "numpy")
-def test_they_run_and_record() -> None:
+def test_the_kernels_of_the_benchmark_run_and_record() -> None:
     text = SOURCE.read_text(encoding="utf-8")
     kernels = HostKernels(text, ["bare", "region", "payload", "ring", "reference", "multiply", "steps"])
     x, took = (ctypes.c_float * 64)(), (ctypes.c_uint64 * 2)()

@@ -119,7 +119,7 @@ def test_macros_of_a_program_do_not_meet_its_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("standard", ["c++17", "c++20"])
-def test_it_compiles_as_part_of_an_extension(tmp_path: Path, standard: str) -> None:
+def test_the_recorder_compiles_as_part_of_an_extension(tmp_path: Path, standard: str) -> None:
     """With what PyTorch passes to nvcc for inline extensions: device code that is linked later, host code around it."""
     source = tmp_path / "extension.cu"
     source.write_text(

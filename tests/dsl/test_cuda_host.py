@@ -62,7 +62,7 @@ def test_threads_of_three_dimensions_make_warps_in_their_order() -> None:
     assert [unit[:2] for unit in found["units"]] == [[cta, warp] for cta in range(6) for warp in range(3)]
 
 
-def test_what_does_not_fit_is_counted() -> None:
+def test_records_without_a_slot_are_counted() -> None:
     into = buffer(4, slots=7)
     found = launched(into, "regions", 4, 32, 6)
     assert [unit[3:] for unit in found["units"]] == [[7, 5]] * 4
@@ -181,7 +181,7 @@ def test_the_head_says_the_clock_that_was_recorded_with() -> None:
     assert into.decode().clock == "globaltimer"
 
 
-def test_nothing_is_recorded_into_no_buffer_or_with_the_switch_off() -> None:
+def test_a_null_buffer_or_the_switch_records_nothing() -> None:
     kernels().launch("regions", 2, 64, 3, ctypes.c_void_p(None))
     into = buffer(2)
     before = into.read()

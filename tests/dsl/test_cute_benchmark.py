@@ -22,7 +22,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("arch", ["sm_90a", pytest.param("sm_100a", marks=pytest.mark.exhaustive)])
-def test_they_compile_into_files_that_a_launch_can_take(tmp_path: Path, arch: str) -> None:
+def test_the_kernels_compile_into_files_that_a_launch_can_load(tmp_path: Path, arch: str) -> None:
     run("cutlass-dsl", ROOT / "benchmarks" / "_intrakernel_cute_kernels.py", tmp_path, CUTE_DSL_ARCH=arch)
     entries = json.loads((tmp_path / "cost.json").read_text())
     for entry in entries.values():

@@ -129,7 +129,7 @@ for kernel in (unbegun, begun_often):
 """
 
 
-def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:
+def test_the_compiler_names_regions_that_cannot_be_recorded(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(WRONG)
     said = run("cutlass-dsl", program, CUTE_DSL_ARCH="sm_90a").stdout.splitlines()

@@ -12,7 +12,7 @@ from tests.dsl.languages import PATIENT, answer, run
 pytestmark = [pytest.mark.require("numba-cuda"), PATIENT]
 
 
-def test_they_compile_for_a_gpu(tmp_path: Path) -> None:
+def test_the_kernels_of_the_benchmark_compile_for_a_gpu(tmp_path: Path) -> None:
     run("numba-cuda", PROGRAMS / "numba_benchmark.py", tmp_path, "90")
     found = {path.stem: path.read_text() for path in tmp_path.glob("*.ptx")}
     for name in ("loop", "payload"):

@@ -24,7 +24,7 @@ def of(told: Any, cta: int) -> list[list[Any]]:
     return [event for event in told["events"] if event[0] == cta]
 
 
-def test_what_does_not_fit_is_counted_exactly_for_every_warp() -> None:
+def test_dropped_records_are_counted_exactly_for_every_warp() -> None:
     told = simulate("overflow")
     assert told["units"] == [[cta, warp, True, 4, 6] for cta in range(2) for warp in range(2)]
     assert [event[:4] for event in told["events"]] == [
@@ -97,7 +97,7 @@ def test_a_launch_larger_than_the_buffer_says_how_large_it_is() -> None:
     assert simulate("too_small") == [3, 5, 1]  # units that are there, units that were wanted, of which launch
 
 
-def test_only_every_so_manyth_launch_records_where_that_is_asked() -> None:
+def test_sample_launches_records_every_nth_launch() -> None:
     told = simulate("some_launches")
     assert [[len(one["events"]), one["lost"]] for one in told] == [
         [3, 0],

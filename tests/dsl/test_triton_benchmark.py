@@ -15,7 +15,7 @@ TAGS = ["keys", "scores", "maximum", "weights", "rescale", "sums", "values", "pr
 
 
 @pytest.mark.parametrize("capability", ["90", pytest.param("80", marks=pytest.mark.exhaustive)])
-def test_they_compile_for_a_gpu(tmp_path: Path, capability: str) -> None:
+def test_the_kernels_of_the_benchmark_compile_for_a_gpu(tmp_path: Path, capability: str) -> None:
     run("triton", PROGRAM, tmp_path, capability, TRITON_CACHE_DIR=str(tmp_path / "cache"))
     found = {path.stem: path.read_text() for path in tmp_path.glob("*.ptx")}
     assert found["loop"].count("%globaltimer_lo") == found["payload"].count("%globaltimer_lo") == 2

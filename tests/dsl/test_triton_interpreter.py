@@ -24,7 +24,7 @@ def of(told: Any, cta: int) -> list[list[Any]]:
     return [event for event in told["events"] if event[0] == cta]
 
 
-def test_what_does_not_fit_is_counted_exactly() -> None:
+def test_dropped_records_are_counted_exactly() -> None:
     told = interpret("overflow")
     assert told["units"] == [[cta, 0, True, 4, 6] for cta in range(3)]
     assert [event[:4] for event in told["events"]] == [
@@ -92,7 +92,7 @@ def test_a_program_that_returns_early_leaves_its_records() -> None:
     assert [[event[1] for event in of(told, cta)] for cta in range(4)] == [["load", "store"], ["load"]] * 2
 
 
-def test_only_every_so_manyth_program_records_where_that_is_asked() -> None:
+def test_sample_blocks_records_every_nth_program() -> None:
     told = interpret("sampled")
     assert [unit[0] for unit in told["units"]] == [0, 3, 6]
     assert len(told["events"]) == 6
@@ -116,7 +116,7 @@ def test_a_launch_larger_than_the_buffer_says_how_large_it_is() -> None:
     ]  # units that are there, units that were wanted, of which launch
 
 
-def test_only_every_so_manyth_launch_records_where_that_is_asked() -> None:
+def test_sample_launches_records_every_nth_launch() -> None:
     told = interpret("some_launches")
     assert [[len(one["events"]), one["lost"]] for one in told] == [
         [3, 0],

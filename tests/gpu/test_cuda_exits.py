@@ -31,7 +31,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_what_was_done_is_there(tmp_path: Path, end: str) -> None:
+def test_the_report_has_the_work_done_before_the_end(tmp_path: Path, end: str) -> None:
     text, status, least = ENDS[end]
     recorded = record(_WORK + text + "\n", tmp_path, "-t", "cuda,nvtx", status=status)
     assert len(recorded.table("kernels")) >= least

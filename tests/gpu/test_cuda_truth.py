@@ -114,7 +114,7 @@ def test_the_same_work_as_torch_profiler(both: tuple[dict[str, list[Any]], Recor
         assert lasted([*kernels, *copies, *sets]) == pytest.approx(total, rel=0.25)
 
 
-def test_nothing_begins_before_its_launch_and_nothing_is_complained_of(
+def test_no_kernel_begins_before_its_launch_and_no_diagnostic_appears(
     both: tuple[dict[str, list[Any]], Recorded],
 ) -> None:
     _, recorded = both

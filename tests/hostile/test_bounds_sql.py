@@ -66,8 +66,7 @@ def test_a_question_without_end_is_ended_at_its_time(client: Client, monkeypatch
     answer = client.sql(ENDLESS)
     assert answer.status == 400
     assert (
-        answer.json["error"]
-        == "the question took longer than 1 s: ask about less time, or add LIMIT and WHERE"
+        answer.json["error"] == "the query took longer than 1 s: ask about less time, or add LIMIT and WHERE"
     )
 
 
@@ -102,7 +101,7 @@ def test_an_answer_has_so_many_bytes_and_no_more(client: Client) -> None:
 @pytest.mark.parametrize(
     "text", ["SELECT '\ud800'", "SELECT " + "(" * 5_000 + "1" + ")" * 5_000, "SELECT " + "-" * 30_000 + "1"]
 )
-def test_what_is_no_sql_is_told(client: Client, text: str) -> None:
+def test_text_that_is_no_sql_gets_an_error(client: Client, text: str) -> None:
     assert client.sql(text).status == 400
 
 
@@ -116,7 +115,7 @@ def test_a_report_that_was_opened_anew_is_asked_as_it_is_now(tmp_path: Path) -> 
     processes.close()
 
 
-def test_nothing_is_imported_from_the_folder_that_somebody_stands_in(report: Path, tmp_path: Path) -> None:
+def test_no_module_is_imported_from_the_current_folder(report: Path, tmp_path: Path) -> None:
     for name in ("json", "types", "pickle", "warplens", "duckdb"):
         (tmp_path / f"{name}.py").write_text(
             "import pathlib; pathlib.Path('imported').touch(); raise SystemExit"
@@ -209,7 +208,7 @@ def test_a_command_without_memory_says_so_in_a_line(report: Path) -> None:
     assert "memory" in done.stderr.splitlines()[0]
 
 
-def test_what_sql_may_take_on_the_command_line_is_said(report: Path) -> None:
+def test_a_query_that_needs_too_much_memory_names_the_limit(report: Path) -> None:
     words = ["query", str(report), "SELECT count(DISTINCT hash(range)) FROM range(2000000000)", "--any"]
     limited = [sys.executable, "-c", LITTLE.replace("(3 << 30, 3 << 30)", "(2 << 30, 2 << 30)"), *words]
     done = subprocess.run(

@@ -125,7 +125,7 @@ def test_no_name_is_a_tag_or_a_picture_in_markdown() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
-def test_what_cannot_be_written_is_an_escape(encoding: str, report: Path) -> None:
+def test_characters_outside_of_the_encoding_become_escapes(encoding: str, report: Path) -> None:
     assert "\\u2192 \\ud83d\\udc0d" in ask(report, "csv", PYTHONIOENCODING=encoding)
     text = ask(report, "json", PYTHONIOENCODING=encoding).encode().replace("\ufffd".encode(), b"?").decode()
     assert json.loads(text)[0]["message"][-3:] == "→ \U0001f40d"[-3:]

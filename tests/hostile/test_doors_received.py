@@ -81,7 +81,7 @@ def test_no_command_changes_it(words: tuple[str, ...], received: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_what_is_in_it_can_be_read_all_the_same(received: Path) -> None:
+def test_a_received_report_can_be_read_unfinished(received: Path) -> None:
     done = warplens("info", str(received))
     assert "you did not make it here" in done.stdout
     assert "nvtx_ranges" in done.stdout

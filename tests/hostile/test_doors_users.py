@@ -45,7 +45,7 @@ def shared() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("end", ["true", "kill -9 $PPID"], ids=["finished", "unfinished"])
-def test_nobody_else_reads_a_report(end: str, shared: Path) -> None:
+def test_other_users_cannot_read_a_report(end: str, shared: Path) -> None:
     warplens("profile", "-q", "--keep-raw", "-o", shared / "x", "sh", "-c", end)
     report = shared / "x.warplens"
     assert "x.warplens" in as_other("ls", shared).stdout

@@ -114,7 +114,7 @@ def test_a_command_changes_nothing_outside_of_its_own_folders(
     assert list(changes(trace, own, received.parent / "outside")) == []
 
 
-def test_what_changes_something_is_seen(tmp_path: Path) -> None:
+def test_system_calls_that_change_files_are_listed(tmp_path: Path) -> None:
     lines = """
 17 openat(AT_FDCWD, "/home/x", O_RDONLY|O_CLOEXEC) = 3
 17 openat(AT_FDCWD, "/own/x", O_WRONLY|O_CREAT|O_CLOEXEC, 0666) = 3

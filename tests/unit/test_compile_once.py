@@ -80,7 +80,7 @@ def test_the_listing_names_the_headers_of_its_own_tree(compile_in: Compile, tmp_
         assert any(path.endswith("stddef.h") for path in headers.split())
 
 
-def test_what_differs_is_compiled(compile_in: Compile, calls: Path) -> None:
+def test_different_sources_or_options_are_compiled(compile_in: Compile, calls: Path) -> None:
     compile_in("one")
     compile_in("one", value=2)
     compile_in("one", "-O1")
@@ -210,7 +210,7 @@ def test_a_compiler_that_lists_no_precompiled_headers_compiles_each_file_whole(
         ), number
 
 
-def test_what_nobody_used_for_a_week_goes(compile_in: Compile, calls: Path, tmp_path: Path) -> None:
+def test_objects_unused_for_a_week_are_removed(compile_in: Compile, calls: Path, tmp_path: Path) -> None:
     compile_in("one")
     objects = tmp_path / "build" / "objects"
     for path in (*objects.iterdir(), objects / "last"):

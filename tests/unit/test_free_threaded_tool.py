@@ -67,7 +67,7 @@ def test_a_candidate_is_older_than_the_release(tool: ModuleType, tmp_path: Path)
     assert tool.fetch("3.15").name == "python3.15_3.15.0.orig.tar.xz"
 
 
-def test_one_that_is_not_whole_is_not_kept(tool: ModuleType, tmp_path: Path) -> None:
+def test_an_incomplete_python_is_not_kept(tool: ModuleType, tmp_path: Path) -> None:
     archive(tmp_path, "3.14.2", "#!/bin/sh\necho no module named ssl; exit 1\n")
     with pytest.raises(
         tool.unstable.Lacking, match=r"(?s)python3.14t of python3.14_3.14.2.*no module named ssl"
@@ -76,7 +76,7 @@ def test_one_that_is_not_whole_is_not_kept(tool: ModuleType, tmp_path: Path) -> 
     assert not tool.KEPT.exists()
 
 
-def test_what_is_lacking_is_named(
+def test_missing_headers_are_named(
     tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(tool, "HEADERS", {"stdio.h": "libc6-dev", "no/such.h": "libno-dev"})

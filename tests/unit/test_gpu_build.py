@@ -39,7 +39,7 @@ def _agent(tool: ModuleType) -> str:
     return str((tool.PACKAGE / "_lib" / "libwarplens_agent.so").read_text())
 
 
-def test_where_the_build_fails_the_pack_replaces_what_was_there(tool: ModuleType, tmp_path: Path) -> None:
+def test_a_failed_build_installs_the_pack(tool: ModuleType, tmp_path: Path) -> None:
     (tool.PACKAGE / "_lib").mkdir()
     (tool.PACKAGE / "_lib" / "libwarplens_agent.so").write_text("old")
     assert (
@@ -54,7 +54,7 @@ def test_libraries_of_other_sources_are_named_so(tool: ModuleType, tmp_path: Pat
         assert "OF OTHER SOURCES" in tool.install(tmp_path, build=False)
 
 
-def test_what_was_built_is_not_built_again_unless_something_changed(
+def test_unchanged_sources_are_not_built_again(
     tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tool.sysconfig, "get_path", lambda name: str(tmp_path))

@@ -36,7 +36,7 @@ def _tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     return module
 
 
-def test_what_cannot_be_made_is_named_and_the_rest_is_made(
+def test_a_failed_part_is_named_and_the_others_are_packed(
     tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[list[str]] = []

@@ -210,7 +210,7 @@ def test_a_failed_step_is_told_and_the_next_one_runs(
     assert json.loads((device / "facts.json").read_text())["python"] == sys.version.split()[0]
 
 
-def test_what_has_no_time_left_is_not_begun(
+def test_a_step_without_time_left_does_not_start(
     tool: ModuleType, device: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert _call(tool, monkeypatch, device, "three", "--limit", "1") == 1

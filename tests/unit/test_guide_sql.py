@@ -37,7 +37,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> warplens.Report:
 
 
 @pytest.mark.parametrize(("guide", "text"), QUESTIONS)
-def test_it_runs(report: warplens.Report, guide: str, text: str) -> None:
+def test_the_sql_of_a_guide_runs(report: warplens.Report, guide: str, text: str) -> None:
     for one in re.split(r";\s*$", text.strip(), flags=re.MULTILINE):
         found = report.sql(one) if one.strip() else None
         assert guide != "explain/sql" or found is None or found.num_rows or "ops" in one

@@ -77,7 +77,7 @@ def test_a_version_without_a_wheel_is_replaced_with_a_warning(
     assert "moved==9.0 has no wheel for this Python: the newest version that has one" in warned
 
 
-def test_what_is_not_pinned_is_removed(setup: ModuleType, python: Path) -> None:
+def test_packages_that_are_not_pinned_are_removed(setup: ModuleType, python: Path) -> None:
     setup.LOCK.write_text("held==1.0\nmoved==1.5\n")
     setup.install(python)
     setup.LOCK.write_text("held==2.0\npip==0\n")

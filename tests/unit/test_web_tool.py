@@ -77,7 +77,7 @@ def test_build_without_node_fails_and_check_is_left_out(checkout: Path) -> None:
     assert check.stdout.startswith("web-check left out: Node.js")
 
 
-def test_what_passed_is_checked_again_when_a_file_changes(checkout: Path) -> None:
+def test_a_changed_file_is_checked_again(checkout: Path) -> None:
     """With programs in the place of Node.js that write down how they are called; the checks fail where a file says so."""
     log = checkout / "log"
     checks = f'echo "$@" >> "{log}"\n[ "$1" != ci ] || /bin/mkdir -p node_modules\n[ "$1" != run ] || [ ! -e src/broken.test.ts ]\n'

@@ -25,12 +25,12 @@ LONG = "word " * 30
         "[" + "x" * 120 + "](" + "y" * 120 + ")\n",
     ],
 )
-def test_it_leaves(text: str) -> None:
+def test_text_that_fits_stays(text: str) -> None:
     assert wrap_markdown.wrapped(text) == text
 
 
 @pytest.mark.parametrize("lead", ["", "- ", "3. ", "> "])
-def test_it_fills(lead: str) -> None:
+def test_long_paragraphs_are_filled(lead: str) -> None:
     lines = wrap_markdown.wrapped(f"{lead}{LONG}").splitlines()
     assert max(map(len, lines)) <= wrap_markdown.WIDTH
     assert " ".join(lines).replace("> ", "").split() == [*lead.replace("> ", "").split(), *["word"] * 30]
@@ -44,7 +44,7 @@ def test_a_number_in_a_paragraph_begins_no_item() -> None:
     assert not any(line.startswith("    ") for line in text.splitlines())
 
 
-def test_it_does_not_divide_code_and_makes_no_list() -> None:
+def test_code_spans_stay_whole_and_no_list_appears() -> None:
     text = wrap_markdown.wrapped("x" * 90 + " `a - b c d e f g h` - " + LONG)
     assert "`a - b c d e f g h`" in text
     assert not any(line.startswith("- ") for line in text.splitlines())

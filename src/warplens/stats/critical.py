@@ -67,9 +67,7 @@ def answer(path: Path, what: str, factor: float) -> str:
     UsageError where nothing is called so.
     """
     if factor < 0:
-        raise UsageError(
-            f"`:factor={factor:g}` is less than no time; 0 means that it takes none, 2 twice as long."
-        )
+        raise UsageError(f"`:factor={factor:g}` is negative; 0 means no time, 2 twice as long.")
     rows = path.matching(what)
     if not len(rows):
         raise UsageError(

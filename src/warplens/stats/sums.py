@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DURATION = '"end" - "start"'
 MEGABYTE = 1e6  # as nsys counts it
-PLACE = ("process", "device")  # what sums are kept apart by: over several GPUs they mislead
+PLACE = ("process", "device")  # columns that divide sums: over several GPUs they mislead
 
 
 def naming(base: bool, mangled: bool) -> Naming:
@@ -55,7 +55,7 @@ def grouped(
         keys: column of the result -> SQL expression.
         missing: what the report "does not contain" where no row is left, or what makes the exception.
         value: SQL expression of the integer that is summed up.
-        per: what rows are kept apart by, beside the keys, and put in order of before the total.
+        per: columns that divide rows further, beside the keys, and put in order of before the total.
         where: SQL condition for the rows that count, in place of the selection's.
         more: more columns of the result -> SQL expressions over the rows of a group.
 

@@ -87,4 +87,4 @@ def _pass(cursor: _Cursor, kind: int, depth: int) -> None:
         size = {_BYTE: 1, _DOUBLE: 8}.get(kind) or cursor.varint()
         cursor.at += size
     else:  # lists, sets and maps: a header of a page has none
-        raise Damaged("a header holds what none has")
+        raise Damaged("a header has an impossible value")

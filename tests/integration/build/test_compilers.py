@@ -30,7 +30,7 @@ def tool() -> ModuleType:
 @pytest.mark.require("native", "g++")
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", [compiler.name for compiler in _tool().compilers()])
-def test_it_builds_all_without_a_warning(tool: ModuleType, name: str) -> None:
+def test_a_compiler_builds_everything_without_a_warning(tool: ModuleType, name: str) -> None:
     (compiler,) = (one for one in tool.compilers() if one.name == name)
     tool.FOLDER.mkdir(parents=True, exist_ok=True)
     assert tool.build(compiler, werror=True) == ""
@@ -47,7 +47,7 @@ def _pretend(folder: Path, name: str, version: str, libraries: tuple[str, ...] =
         path.chmod(0o755)
 
 
-def test_those_that_are_new_enough_are_found_once_for_each_library(
+def test_each_new_enough_compiler_is_listed_once_for_each_library(
     tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _pretend(tmp_path, "g++-14", "14.2.0")

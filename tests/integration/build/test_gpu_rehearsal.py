@@ -173,7 +173,7 @@ def test_a_bare_machine_builds_records_converts_and_analyses(fresh: Machine, tmp
     assert again.stdout.count("(in an earlier call)") == 3, again.stdout
 
 
-def test_where_nothing_compiles_the_packed_libraries_serve(fresh: Machine) -> None:
+def test_without_a_compiler_the_packed_libraries_are_used(fresh: Machine) -> None:
     done = fresh.run("doctor", "test_cuda_first", CXX="/bin/false", CC="/bin/false")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "gpu: the build failed (see build.log): the libraries of build/gpu are in place, " in done.stdout

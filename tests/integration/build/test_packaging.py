@@ -102,13 +102,13 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert not {name for name in package - headers if re.search(r"(^|/)tests?(/|_)|\.(cpp|h|a|o)$", name)}
 
 
-def test_it_annotates_without_dependencies(installed: Path, tmp_path: Path) -> None:
+def test_an_installation_without_dependencies_annotates(installed: Path, tmp_path: Path) -> None:
     program = "import warplens, warplens.nvtx as n\nwith n.annotate('a'): pass\nprint(warplens.__version__, n.annotate.__module__)"
     version, _ = _run(installed / "python", "-c", program, cwd=tmp_path).split()
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", version)
 
 
-def test_it_says_where_its_header_for_kernels_is(installed: Path, tmp_path: Path) -> None:
+def test_include_path_returns_the_folder_of_the_kernel_header(installed: Path, tmp_path: Path) -> None:
     program = "from warplens.intrakernel import include_path; print(include_path())"
     path = Path(_run(installed / "python", "-c", program, cwd=tmp_path).strip())
     assert path.is_relative_to(installed.parent)
@@ -131,7 +131,7 @@ def test_the_command_works_with_dependencies(full: Path, tmp_path: Path) -> None
     assert re.search(r",3,.*step", table)
 
 
-def test_it_records_without_dependencies_and_the_report_is_finished_elsewhere(installed: Path, tmp_path: Path) -> None:
+def test_an_installation_without_dependencies_records_for_another_to_finish(installed: Path, tmp_path: Path) -> None:
     printed = _run(installed / "warplens", "profile", "--light", "-o", "run", installed / "python", "-c", _PROGRAM, cwd=tmp_path)
     assert printed == "done\n"
     table = _run(*COMMAND, "stats", "-r", "nvtx_sum", "-f", "csv", "run.warplens", cwd=tmp_path, env=launching.environment())

@@ -52,7 +52,7 @@ def toy(tmp_path: Path, tool: ModuleType, capfd: pytest.CaptureFixture[str], mon
 
 
 @pytest.mark.parametrize("workers", few(["0", "2"]))
-def test_what_fails_once_is_told_and_passes(toy: Toy, workers: str) -> None:
+def test_a_test_that_fails_once_is_named_and_the_run_passes(toy: Toy, workers: str) -> None:
     text = """
 def test_good(): pass
 def test_a(): fails_once("a")
@@ -72,7 +72,7 @@ class TestIn:
     assert "unsteady" not in out
 
 
-def test_what_fails_twice_fails_the_run(toy: Toy) -> None:
+def test_a_test_that_fails_twice_fails_the_run(toy: Toy) -> None:
     status, out = toy('def test_a(): fails_once("a")\ndef test_bad(): assert 0, "bad"\n')
     assert status == 1
     assert "once more" in out

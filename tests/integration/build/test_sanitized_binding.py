@@ -45,7 +45,7 @@ def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Package:
     [(MEMORY, ["1", "2500", "0"]), (THREADS, ["3", "150", "3"])],
     ids=["memory", "threads"],
 )
-def test_anything_goes(words: tuple[str, ...], arguments: list[str], instrumented: Package, tmp_path: Path) -> None:
+def test_random_calls_raise_no_sanitizer_error(words: tuple[str, ...], arguments: list[str], instrumented: Package, tmp_path: Path) -> None:
     runtime = subprocess.run(["gcc", f"-print-file-name={RUNTIMES[words]}"], capture_output=True, text=True, check=True).stdout.strip()
     environment = os.environ | OPTIONS | {"LD_PRELOAD": runtime, "PYTHONPATH": str(instrumented(words)), "WARPLENS_SPOOL": str(tmp_path)}
     environment["NVTX_INJECTION64_PATH"] = str(ROOT / "src" / "warplens" / "_lib" / "libwarplens_agent.so")

@@ -42,7 +42,7 @@ def test_a_process_that_is_left_ends(tool: ModuleType) -> None:
     _wait_for(lambda: not any(word.encode() in line for line in _command_lines()), "it outlived the command that started it")
 
 
-def test_who_is_killed_takes_along_what_it_started(tool: ModuleType) -> None:
+def test_a_killed_tool_ends_the_programs_that_it_started(tool: ModuleType) -> None:
     word = f"3600.{time.monotonic_ns()}"
     text = f"import sys; sys.path.insert(0, {str(ROOT / 'tools')!r}); import unstable; unstable.inside(['sleep', {word!r}])"
     with subprocess.Popen([sys.executable, "-c", text]) as started:
@@ -51,7 +51,7 @@ def test_who_is_killed_takes_along_what_it_started(tool: ModuleType) -> None:
     _wait_for(lambda: not any(word.encode() in line for line in _command_lines()), "it outlived who started it")
 
 
-def test_it_has_a_python_that_is_newer_than_the_oldest(tool: ModuleType) -> None:
+def test_the_system_has_a_python_newer_than_the_oldest(tool: ModuleType) -> None:
     tool.copy_checkout()
     found = tool.pythons()
     assert found

@@ -133,7 +133,7 @@ def test_short_programs_of_a_shell_are_left_alone_and_nothing_is_in_it(
         assert any(holds(stack, CHAIN) for stack in stacks(report))
 
 
-def test_what_becomes_python_is_recorded_once(target: Target, tmp_path: Path) -> None:
+def test_a_program_that_becomes_python_is_recorded_once(target: Target, tmp_path: Path) -> None:
     (tmp_path / "hot.py").write_text(HOT)
     words = f"{target('perf_work', '-O1')} calls; exec {sys.executable} hot.py"
     done, report = profile(tmp_path, "sh", "-c", words)

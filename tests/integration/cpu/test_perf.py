@@ -175,7 +175,7 @@ def test_time_in_the_kernel_has_its_frames(words: tuple[str, ...], target: Targe
 
 @needs_perf
 @pytest.mark.parametrize("mode", few(["auto", "fp", "none"]))
-def test_what_the_kernel_hides_is_not_recorded(mode: str, target: Target, tmp_path: Path) -> None:
+def test_addresses_that_the_kernel_hides_are_not_recorded(mode: str, target: Target, tmp_path: Path) -> None:
     """Even root, without the right to see addresses."""
     without = ("setpriv", "--bounding-set=-syslog")
     if (
@@ -242,7 +242,7 @@ def test_programs_that_make_it_hard(what: str, target: Target, tmp_path: Path) -
         assert states(report)["running"] > 0
 
 
-def test_where_perf_is_denied_the_rest_goes_on(target: Target, tmp_path: Path) -> None:
+def test_without_perf_events_the_other_sources_record(target: Target, tmp_path: Path) -> None:
     program = target("perf_work", "-O1")
     done = warplens(
         "profile", "-q", "-o", "x", "--sample=process-tree", program, "deny", program, "states", cwd=tmp_path

@@ -70,5 +70,5 @@ def test_every_call_of_a_kind_where_no_time_is_too_short(target: Target, tmp_pat
     assert found[SYNC] == [[], []]
 
 
-def test_none_is_none(target: Target, tmp_path: Path) -> None:
+def test_cudabacktrace_none_records_no_stack(target: Target, tmp_path: Path) -> None:
     assert all(names == [] for calls in stacks(tmp_path, target, "none", *WORDS).values() for names in calls)

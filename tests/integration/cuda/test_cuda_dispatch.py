@@ -71,7 +71,7 @@ def test_times_are_those_of_our_clock(cuda: CudaPrograms) -> None:
     )
 
 
-def test_nothing_is_touched_unless_cuda_is_asked_for(cuda: CudaPrograms) -> None:
+def test_without_cuda_traces_the_agent_does_not_touch_cuda(cuda: CudaPrograms) -> None:
     run = cuda.run("kernel:first:5000:1 sync:1", capture=cuda.capture(flags=0))
     assert run.spools == []
     assert [line for line in run.log if "injection" not in line] == []
@@ -137,7 +137,7 @@ class TestFinding:
         run = cuda.run("kernel:first:1000:1:3 sync:1", variables={"LD_LIBRARY_PATH": str(apart), **more})
         return {record["notice"]: record.name for record in run.of("notice")}, len(run.of("kernel"))
 
-    def test_none(self, cuda: CudaPrograms, apart: Path) -> None:
+    def test_without_a_fitting_cupti_a_notice_says_so(self, cuda: CudaPrograms, apart: Path) -> None:
         """Whatever this machine has is newer than such a driver."""
         notices, kernels = self.run(cuda, apart, FAKE_CUDA_DRIVER="9000")
         assert NO_CUPTI in notices
@@ -152,7 +152,7 @@ class TestFinding:
         assert kernels == 0
 
     @pytest.mark.parametrize("where", ["WARPLENS_CUPTI_SEARCH", "CUDA_HOME", "LD_LIBRARY_PATH"])
-    def test_where_it_is_looked_for(
+    def test_cupti_is_searched_in_the_given_folders(
         self, cuda: CudaPrograms, apart: Path, tmp_path: Path, where: str
     ) -> None:
         below = tmp_path / "toolkit" / "extras" / "CUPTI" / "lib64"

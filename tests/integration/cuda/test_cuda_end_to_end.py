@@ -110,7 +110,7 @@ def of_work(row: dict[str, Any]) -> tuple[int, int, int, int]:
     return row["device"], row["stream"], row["correlation"], row["end"] - row["start"]
 
 
-def test_nothing_is_done_that_cupti_forbids_and_nothing_fails(recorded: Recorded) -> None:
+def test_the_agent_makes_no_forbidden_cupti_call_and_no_call_fails(recorded: Recorded) -> None:
     assert recorded.wrong == []
     assert [line for line in recorded.said if "error" in line] == []
     assert {row["severity"] for row in recorded.tables["diagnostics"]} <= {"info"}
@@ -226,7 +226,7 @@ def test_unified_memory(recorded: Recorded) -> None:
     assert faults == {"GPU page fault": 12, "CPU page fault": 1}
 
 
-def test_what_frameworks_and_the_driver_say(recorded: Recorded) -> None:
+def test_external_ids_and_driver_names_are_recorded(recorded: Recorded) -> None:
     assert [(row["kind"], row["external"]) for row in recorded.tables["external_ids"]] == [("custom0", 77)]
     labelled = [row["api"] for row in recorded.tables["kernels"] if row["mangled"] == "labelled"]
     assert [row["api"] for row in recorded.tables["external_ids"]] == labelled
@@ -272,7 +272,7 @@ def test_graphs_as_a_whole(tmp_path: Path, target: Target) -> None:
         )
 
 
-def test_what_comes_twice_is_there_once(tmp_path: Path, target: Target) -> None:
+def test_duplicate_records_become_one_row(tmp_path: Path, target: Target) -> None:
     """Nodes of a graph have one call between them, and launches follow each other: all are told apart."""
     words = ["graph:5:2000:1:20", "sync:1", "sleep:50", "kernel:late:1000:1:5", "device_sync"]
     found = record(tmp_path, target, "13.0", words, traps="redeliver")
@@ -285,7 +285,7 @@ def test_what_comes_twice_is_there_once(tmp_path: Path, target: Target) -> None:
     [("steal=5", "cupti-silent"), ("steal-kinds=5", "launches-without-work")],
     ids=["buffers", "kinds"],
 )
-def test_what_another_tool_took_away_is_told(trap: str, code: str, tmp_path: Path, target: Target) -> None:
+def test_work_taken_by_another_tool_is_reported(trap: str, code: str, tmp_path: Path, target: Target) -> None:
     """However short the program is."""
     words = ["kernel:a:1000:1:40", "sync:1", "h2d:4096:1", "memset:7:4096:1", "device_sync"]
     found = record(tmp_path, target, "13.0", words, traps=trap)
@@ -297,7 +297,7 @@ def test_what_another_tool_took_away_is_told(trap: str, code: str, tmp_path: Pat
     assert len(answered) <= 5
 
 
-def test_nothing_is_lost_of_very_much(tmp_path: Path, target: Target) -> None:
+def test_no_record_of_very_many_is_lost(tmp_path: Path, target: Target) -> None:
     """More than CUPTI's buffers hold, of threads and graphs, with no time to breathe before the end."""
     words = [
         "kernel:first:100:1:20000",

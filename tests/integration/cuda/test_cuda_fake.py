@@ -170,7 +170,7 @@ def test_a_flush_holds_back_buffers_with_work_that_runs(tmp_path: Path, target: 
         assert [end == 0 for _, end in map(times, found.of(KERNEL))] == ends
 
 
-def test_what_a_flush_has_closed_comes_with_a_later_one(tmp_path: Path, target: Target) -> None:
+def test_a_buffer_closed_by_a_flush_comes_with_a_later_flush(tmp_path: Path, target: Target) -> None:
     """Not by itself, as full ones do."""
     words = "kernel:short:1000:1 kernel:long:100000000:1 kill:10 sync:1 sleep:50"
     assert dump(tmp_path, target, "13.0", f"{words} _exit:0", (KERNEL,)).of(KERNEL) == []

@@ -98,7 +98,7 @@ def test_a_flush_that_hangs_does_not_keep_a_process_from_leaving(cuda: CudaProgr
     )
 
 
-def test_nothing_is_flushed_while_cuda_starts(cuda: CudaPrograms) -> None:
+def test_the_agent_does_not_flush_while_cuda_starts(cuda: CudaPrograms) -> None:
     """Two threads in the driver's initialization could wait for each other."""
     run = cuda.run("kernel:first:1000:1:50 sync:1", traps="slow-init=700", capture=cuda.capture(flush_ms=50))
     assert len(run.of("kernel")) == 50
@@ -203,7 +203,7 @@ def test_a_program_that_never_uses_a_gpu_is_left_alone(cuda: CudaPrograms) -> No
     assert run.spools == []
 
 
-def test_what_is_finished_is_in_the_file_soon(cuda: CudaPrograms) -> None:
+def test_finished_records_are_written_soon(cuda: CudaPrograms) -> None:
     """While the program runs, though its buffers are far from full."""
     capture = cuda.capture(flush_ms=20)
     words = ["kernel:first:1000:1:10", "sync:1", "sleep:20000"]

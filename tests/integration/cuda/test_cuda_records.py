@@ -62,7 +62,7 @@ class TestBacktraces:
         assert any(name.startswith("cuMemcpyHtoD") for name in names)
         assert not any("Synchronize" in name for name in names)
 
-    def test_none_is_asked_for(self, cuda: CudaPrograms) -> None:
+    def test_without_the_option_no_stack_is_recorded(self, cuda: CudaPrograms) -> None:
         assert cuda.run(self.words).of("backtrace") == []
 
 
@@ -86,7 +86,7 @@ def test_a_call_counts_once(cuda: CudaPrograms, traps: str) -> None:
     assert every["cudaLaunchKernel_v7000"] == every["cuLaunchKernel"] == 20
 
 
-def test_where_the_gpus_are(cuda: CudaPrograms) -> None:
+def test_devices_have_their_pci_bus(cuda: CudaPrograms) -> None:
     """Which CUPTI does not say, but the driver."""
     run = cuda.run("kernel:first:1000:1 sync:1")
     assert {record["device"]: record["pci_bus"] for record in run.of("device")} == {0: 0x17, 1: 0x18}

@@ -83,7 +83,7 @@ def test_ranges_and_names(cuda: CudaPrograms, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("toggle", [0, TOGGLE])
-def test_what_was_launched_in_a_window(cuda: CudaPrograms, tmp_path: Path, toggle: int) -> None:
+def test_a_window_has_the_work_launched_in_it(cuda: CudaPrograms, tmp_path: Path, toggle: int) -> None:
     found = finished(cuda, tmp_path, flags=TRACE | toggle, open=False, trigger=2)
     assert len(found["kernels"]) == 4
     assert all(row["api"] is not None for row in found["kernels"])

@@ -47,7 +47,7 @@ def test_a_flush_that_is_slow(cuda: CudaPrograms) -> None:
 @pytest.mark.parametrize(
     "trap", ["flush-deadlock", "abba", "no-worker", "own-ids", "gone-context", "exit-callbacks"]
 )
-def test_nothing_is_lost(cuda: CudaPrograms, trap: str) -> None:
+def test_no_trap_of_cupti_costs_a_record(cuda: CudaPrograms, trap: str) -> None:
     """Flushes wait for no other; nothing but the records is asked for while CUPTI holds its locks."""
     run = cuda.run(
         f"{WORK} thread kernel:third:1000:2:9 sync:2 reset kernel:fourth:1000:1 sync:1", traps=trap

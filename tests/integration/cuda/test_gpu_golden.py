@@ -93,7 +93,7 @@ def test_work_follows_its_call_and_lies_in_its_step(report: Any) -> None:
     assert len({row["stream"] for row in rows}) == 2
 
 
-def test_nothing_was_lost_and_the_gpu_is_named(report: Any) -> None:
+def test_the_golden_report_has_no_losses_and_names_the_gpu(report: Any) -> None:
     assert _rows(report, "SELECT code, message FROM diagnostics WHERE severity <> 'info'") == []
     (device,) = _rows(report, "SELECT name, compute_major, multiprocessors FROM devices")
     assert device == {"name": "NVIDIA H200", "compute_major": 9, "multiprocessors": 132}

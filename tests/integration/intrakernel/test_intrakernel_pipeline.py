@@ -114,7 +114,7 @@ def test_loading_goes_on_behind_computing_only_with_three(twins: Twins) -> None:
     assert twins.after.sql(together).to_pylist()[0]["n"] > 0
 
 
-def test_what_the_guide_types_answers(twins: Twins) -> None:
+def test_the_commands_of_the_guide_answer(twins: Twins) -> None:
     path = str(twins.before.path)
     roles = list(
         csv.DictReader(io.StringIO(warplens("stats", "-q", "-r", "intrakernel_roles", "-f", "csv", path)))
@@ -129,7 +129,7 @@ def test_what_the_guide_types_answers(twins: Twins) -> None:
 
 @pytest.mark.require("nvcc")
 @pytest.mark.parametrize(("arch", "stages"), [("sm_80", 1), ("sm_90a", 3)])
-def test_it_compiles_for_gpus(tmp_path: Path, arch: str, stages: int) -> None:
+def test_the_example_compiles_for_gpus(tmp_path: Path, arch: str, stages: int) -> None:
     compiler, out = find_nvcc(), tmp_path / "out.ptx"
     assert compiler is not None
     options = [

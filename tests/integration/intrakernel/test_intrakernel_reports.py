@@ -193,7 +193,7 @@ def test_notes_around_replays_of_a_graph(run: Run) -> None:
     run.assert_inside(5)
 
 
-def test_what_did_not_fit_is_counted(run: Run) -> None:
+def test_dropped_records_are_counted(run: Run) -> None:
     run("drop")
     launch = run.launches["drop"]
     assert (launch["events"], launch["dropped"], launch["needed_slots"]) == (32, 48, 20)

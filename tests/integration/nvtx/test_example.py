@@ -36,7 +36,7 @@ def train(folder: Path, *words: str, script: Path = EXAMPLE) -> tuple[list[float
 COUNTS = "SELECT domain, message, count(*)::INT FROM nvtx_ranges GROUP BY ALL"
 
 
-def test_it_learns_and_what_it_does_is_in_the_report(tmp_path: Path) -> None:
+def test_the_example_learns_and_its_ranges_are_in_the_report(tmp_path: Path) -> None:
     losses, report = train(tmp_path, "--epochs", "3")
     assert losses[0] > 3 * losses[2] > 0
     counts = {(domain, name): count for domain, name, count in rows(report, COUNTS)}

@@ -140,7 +140,7 @@ def test_objects_and_operations(report: Report) -> None:
     }
 
 
-def test_what_could_not_be_kept_is_told(report: Report) -> None:
+def test_dropped_payloads_and_clocks_are_reported(report: Report) -> None:
     codes = set(report.diagnostics.column("code").to_pylist())
     assert codes >= {
         "lost-payloads",

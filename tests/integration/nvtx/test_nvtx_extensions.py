@@ -172,7 +172,7 @@ def entries(spool: RawSpool, schema: str) -> dict[str, int]:
     return {entry["name"]: entry["offset"] for entry in defined(spool, "schema", schema).json["entries"]}
 
 
-def test_what_payloads_point_to_is_copied(spool: RawSpool) -> None:
+def test_memory_behind_payload_pointers_is_copied(spool: RawSpool) -> None:
     at = entries(spool, "rich")
     (blob,) = one(spool, "mark", "said by the payload").blobs
     assert blob.text(at["text"]) == "said by the payload"

@@ -93,7 +93,7 @@ def test_dictionaries_are_typed_columns_and_nested_ones_json(tmp_path: Path) -> 
     assert [row[5] for row in rows(report, EVENTS)][2:] == ['{"a":{"b":[1,2]}}', '[1,"x",null]']
 
 
-def test_what_is_no_payload_is_warned_of_once(tmp_path: Path) -> None:
+def test_an_unsupported_payload_warns_once(tmp_path: Path) -> None:
     program = """
 import warnings
 with warnings.catch_warnings(record=True) as seen:

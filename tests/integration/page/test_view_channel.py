@@ -34,7 +34,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         "stat-list?report=0",
     ],
 )
-def test_it_answers_as_a_request_does(client: Client, question: str) -> None:
+def test_the_channel_answers_like_a_request(client: Client, question: str) -> None:
     with Talk(client) as talk:
         assert talk.status == 101
         assert talk.ask(7, question) == (7, 200, client.ask(f"/api/1/{question}").body)
@@ -50,9 +50,7 @@ def test_it_answers_as_a_request_does(client: Client, question: str) -> None:
         "findings?report=0",
     ],
 )
-def test_what_is_wrong_with_a_question_is_told_and_the_next_is_answered(
-    client: Client, question: str
-) -> None:
+def test_a_wrong_question_gets_an_error_and_the_next_an_answer(client: Client, question: str) -> None:
     with Talk(client) as talk:
         number, status, body = talk.ask((1 << 32) - 1, question)
         assert (number, status) == ((1 << 32) - 1, 400 if question == "viewport?report=0" else 404)
@@ -75,7 +73,7 @@ def test_many_questions_at_once_are_each_answered_once(client: Client) -> None:
 @pytest.mark.parametrize(
     "text", ["", "meta", "x meta", "-1 meta", "5", "5 ", f"{1 << 32} meta", "٣ meta", "1" * 30 + " meta"]
 )
-def test_what_is_no_question_ends_it(client: Client, text: str) -> None:
+def test_a_malformed_message_closes_the_channel(client: Client, text: str) -> None:
     with Talk(client) as talk:
         talk.say(text)
         assert talk.answer() is None
@@ -112,12 +110,12 @@ def test_our_own_page_is_let_in_by_its_origin(client: Client) -> None:
         assert talk.ask(3, "meta")[:2] == (3, 200)
 
 
-def test_there_is_one_address_for_it(client: Client) -> None:
+def test_the_channel_has_one_address(client: Client) -> None:
     with Talk(client, path="/api/1/meta") as talk:
         assert talk.status == 403
 
 
-def test_who_leaves_in_the_middle_is_forgotten(client: Client) -> None:
+def test_a_client_that_leaves_costs_nothing(client: Client) -> None:
     for _ in range(20):
         with Talk(client) as talk:
             for number in range(50):

@@ -149,7 +149,7 @@ def test_a_browser_is_started_where_there_is_a_screen(report: Path, tmp_path: Pa
         ([], "REPORT"),
     ],
 )
-def test_what_cannot_be_shown_is_told(report: Path, words: list[str], told: str) -> None:
+def test_view_explains_why_it_cannot_show_a_report(report: Path, words: list[str], told: str) -> None:
     result = warplens("view", "--no-browser", *words, cwd=report.parent)
     assert result.returncode != 0
     assert told in result.stderr
@@ -255,7 +255,7 @@ def _rename(report: Path, names: Sequence[str]) -> None:
     )
 
 
-def test_what_would_fill_the_memory_is_refused_in_words(report: Path) -> None:
+def test_view_refuses_a_report_that_would_fill_the_memory(report: Path) -> None:
     """A file of a few kilobytes that unpacks to half a gigabyte."""
     import pyarrow as pa
     import pyarrow.parquet as pq

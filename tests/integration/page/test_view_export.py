@@ -40,7 +40,7 @@ def visit(browser: Browser, page: Path) -> Iterator[Visit]:
         yield opened
 
 
-def test_it_opens_from_disk_and_is_moved_in(visit: Visit) -> None:
+def test_an_exported_page_opens_from_disk_and_zooms(visit: Visit) -> None:
     whole = visit.view()
     visit.double_click(*visit.point("NVTX", STEP + 20 * TICK))
     near = visit.moved(whole)
@@ -69,7 +69,7 @@ def test_search_findings_and_tables_work(visit: Visit) -> None:
     page.get_by_role("tabpanel").get_by_text(":step").first.wait_for()
 
 
-def test_what_only_the_report_knows_says_how_to_ask_it(visit: Visit) -> None:
+def test_an_exported_page_names_the_command_for_sql(visit: Visit) -> None:
     page = visit.page
     page.get_by_role("tab", name="SQL").click()
     page.get_by_role("textbox", name=re.compile("SQL")).fill("SELECT 1")
@@ -104,7 +104,7 @@ def test_a_page_that_exists_is_kept_unless_told(page: Path) -> None:
     assert warplens("view", "-f", "--export", page.name, str(report), cwd=page.parent).returncode == 0
 
 
-def test_it_goes_with_neither_follow_nor_perfetto(page: Path) -> None:
+def test_export_refuses_follow_and_perfetto(page: Path) -> None:
     report = page.parents[1] / "run.warplens"
     for option in ("--follow", "--perfetto"):
         ran = warplens("view", "--export", "other.html", option, str(report), cwd=page.parent)

@@ -57,7 +57,7 @@ def recording(folder: Path) -> Iterator[subprocess.Popen[str]]:
             process.communicate()
 
 
-def test_what_comes_is_shown_as_it_comes(browser: Browser, tmp_path: Path) -> None:
+def test_new_events_appear_while_the_program_runs(browser: Browser, tmp_path: Path) -> None:
     with recording(tmp_path) as process:
         _until(tmp_path / "began", process)
         with (

@@ -28,7 +28,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.mark.every_browser
 @pytest.mark.parametrize("dark", [False, True])
-def test_it_is_as_dark_as_the_system(browser: Browser, url: str, dark: bool) -> None:
+def test_the_page_is_dark_if_the_system_is(browser: Browser, url: str, dark: bool) -> None:
     with visiting(browser, url, dark=dark) as visit:
         assert visit.page.evaluate("document.documentElement.dataset.theme") == ("dark" if dark else "light")
         assert (_brightness(visit) < 100) == dark
@@ -40,7 +40,9 @@ def test_it_is_as_dark_as_the_system(browser: Browser, url: str, dark: bool) -> 
 
 
 @pytest.mark.parametrize(("name", "dark"), [("light", False), ("dark", True)])
-def test_it_looks_as_it_did(browser: Browser, url: str, tmp_path: Path, name: str, dark: bool) -> None:
+def test_the_page_looks_like_the_golden_picture(
+    browser: Browser, url: str, tmp_path: Path, name: str, dark: bool
+) -> None:
     with visiting(browser, url, dark=dark) as visit:
         # Names are drawn with the fonts of the machine: what is compared is where things are and which colours they have.
         visit.page.mouse.move(1, 1)
@@ -78,7 +80,7 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
 
 
 @pytest.mark.every_browser
-def test_it_is_whole_at_1280_by_720(browser: Browser, url: str) -> None:
+def test_the_page_fits_into_1280_by_720(browser: Browser, url: str) -> None:
     with visiting(browser, url, size=(1280, 720)) as visit:
         sizes = visit.page.evaluate(
             "[document.documentElement.scrollWidth, document.documentElement.scrollHeight, innerWidth, innerHeight]"

@@ -33,7 +33,7 @@ def visit(browser: Browser, server: Server) -> Iterator[Visit]:
         yield opened
 
 
-def test_what_was_recorded_is_there_at_once(visit: Visit) -> None:
+def test_the_page_shows_the_recorded_rows_first(visit: Visit) -> None:
     assert visit.page.title() == "run – warplens"
     assert "token" not in visit.page.url
     for name in ("rank 0: python", "main", "NVTX", "CUDA API", "GPU 0", "Stream 7", "loss"):
@@ -238,7 +238,7 @@ def test_rows_are_closed_pinned_hidden_and_filtered(visit: Visit) -> None:
     )
 
 
-def test_everything_is_reached_by_keys_alone(visit: Visit) -> None:
+def test_all_controls_can_be_reached_by_keys(visit: Visit) -> None:
     page = visit.page
     for _ in range(40):
         page.keyboard.press("Tab")

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.require("page")
 
 
 @pytest.mark.parametrize("name", few(FILES, 3))
-def test_it_is_drawn_and_looked_at_closely(browser: Browser, tmp_path: Path, name: str) -> None:
+def test_a_real_recording_is_drawn_and_zoomed(browser: Browser, tmp_path: Path, name: str) -> None:
     env = environment(XDG_CACHE_HOME=str(tmp_path / "cache"))
     with served(FOLDER / name, cwd=tmp_path, env=env) as server, visiting(browser, server.url) as visit:
         visit.until("() => performance.getEntriesByName('warplens:first').length === 1")

@@ -145,7 +145,7 @@ def test_other_pages_may_not_ask(client: Client, origin: str) -> None:
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_what_the_browser_says_is_of_another_site_is_refused(client: Client, site: str) -> None:
+def test_a_request_from_another_site_is_refused(client: Client, site: str) -> None:
     assert client.ask("/api/1/meta", sec_fetch_site=site).status == 403
 
 
@@ -346,7 +346,7 @@ SQL = "POST /api/1/sql HTTP/1.1\r\nhost: 127.0.0.1\r\ncookie: COOKIE\r\ncontent-
 
 
 @pytest.mark.parametrize("said", ["", "GET / HT", SQL])
-def test_who_begins_a_request_and_does_not_go_on_is_let_go(
+def test_an_unfinished_request_is_disconnected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
     timeline(tmp_path / "run.warplens", PICTURE)
@@ -446,7 +446,7 @@ def test_two_large_reports_are_compared_in_a_process_of_its_own(
         assert own.api("difference", again=2).status == 400
 
 
-def test_what_goes_wrong_in_that_process_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_the_worker_process_are_answered(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apart, "LARGE", 0)
     assert client.api("flame", report=0, kind="python").status == 404
     assert client.api("stat/nothing", report=0).status == 400

@@ -122,7 +122,7 @@ EXPECTED = {
 
 
 @each_python
-def test_what_each_task_awaits_and_who_awaits_it(python: str, programs: PythonPrograms) -> None:
+def test_task_stacks_contain_what_each_task_awaits(python: str, programs: PythonPrograms) -> None:
     expected = {name: (*below, f"task {name}", *own) for name, (below, own) in EXPECTED.items()}
 
     def all_there(seen: list[Sample]) -> bool:

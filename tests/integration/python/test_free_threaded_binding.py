@@ -87,7 +87,7 @@ def test_all_that_threads_annotate_at_once_is_there(
 
 
 @each_python
-def test_anything_goes_from_many_threads(python: str, package: Package, tmp_path: Path) -> None:
+def test_random_calls_from_many_threads_do_not_crash(python: str, package: Package, tmp_path: Path) -> None:
     """Every function with any argument: nothing crashes, and nothing waits for ever."""
     environment = os.environ | {
         "PYTHONPATH": str(package(python)),

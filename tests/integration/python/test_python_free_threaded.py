@@ -131,6 +131,6 @@ def test_a_gil_that_is_asked_for_is_recorded(programs: PythonPrograms, python: s
 
 
 @each_python
-def test_nothing_is_told_while_no_window_is_open(programs: PythonPrograms, python: str) -> None:
+def test_a_closed_window_records_no_wait(programs: PythonPrograms, python: str) -> None:
     run = programs.run([python, "-c", _LOCKS], GIL, capture=programs.capture(GIL, open=False))
     assert (run.status, run.spans(LOCK), run.spans(PAUSE)) == (0, [], [])

@@ -120,7 +120,7 @@ def test_older_pythons_say_that_there_are_none(python: str, programs: PythonProg
     assert done.notices(OLDER) == ["the instructions of Python samples are not available before CPython 3.11"]
 
 
-def test_they_are_left_out_unless_asked_for(programs: PythonPrograms) -> None:
+def test_opcodes_need_their_option(programs: PythonPrograms) -> None:
     python = interpreters()[0]
     done = given_time(
         lambda seconds: run(programs, python, 0, PROGRAM, seconds),

@@ -511,7 +511,7 @@ print(children)
 
 
 @some_pythons
-def test_nothing_is_seen_while_no_window_is_open(python: str, programs: PythonPrograms) -> None:
+def test_a_closed_window_records_no_sample(python: str, programs: PythonPrograms) -> None:
     run = programs.run(
         [python, write(programs, GRAPH), "0.2"],
         PYTHON_SAMPLES,

@@ -150,7 +150,7 @@ for thread in threads: thread.join()
 
 
 @some_pythons
-def test_nothing_while_no_window_is_open(programs: PythonPrograms, python: str) -> None:
+def test_a_closed_window_records_no_python_event(programs: PythonPrograms, python: str) -> None:
     """Neither GIL nor collections, imports, calls."""
     flags = GIL | GC | IMPORTS | PYTHON_EVENTS | PYTHON_CALLS
     run = programs.run(

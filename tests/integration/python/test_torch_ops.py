@@ -71,7 +71,7 @@ def rows(report: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.require("pytorch")
-def test_they_are_those_of_its_own_profiler(tmp_path: Path) -> None:
+def test_operators_are_those_of_torch_profiler(tmp_path: Path) -> None:
     report = run(tmp_path, BESIDE_ITS_OWN, "-t", "torch", "--torch-inputs")
     expected = json.loads((tmp_path / "expected.json").read_text())
     ours = rows(
@@ -136,7 +136,7 @@ with torch.profiler.record_function("open in the parent"):
 
 
 @pytest.mark.require("pytorch")
-def test_what_is_open_when_it_is_killed_is_kept(tmp_path: Path) -> None:
+def test_open_operators_of_a_killed_program_are_kept(tmp_path: Path) -> None:
     program = (
         TRAINING
         + """
@@ -173,7 +173,7 @@ torch.ones(3).sub(1)
 
 
 @pytest.mark.require("pytorch")
-def test_they_are_recorded_unasked_but_not_with_light(tmp_path: Path) -> None:
+def test_operators_are_recorded_by_default_but_not_with_light(tmp_path: Path) -> None:
     place = find_library(LIBRARIES["pytorch"])
     assert place is not None
     (tmp_path / "program.py").write_text(TRAINING + "epoch()\n", encoding="utf-8")

@@ -129,7 +129,7 @@ def test_a_crash_keeps_what_was_recorded(mode: str, code: int, tmp_path: Path, t
     assert rows(report, "SELECT exit_status, exited FROM processes") == [(code, False)]
 
 
-def test_what_was_open_at_the_kill_lasts_until_the_kill(tmp_path: Path) -> None:
+def test_an_open_range_lasts_until_the_kill(tmp_path: Path) -> None:
     text = """
 import os, signal, time
 from warplens import nvtx

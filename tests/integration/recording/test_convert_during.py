@@ -126,7 +126,7 @@ def tables(report: Path) -> dict[str, pa.Table]:
     return found
 
 
-def test_it_equals_the_one_that_is_written_at_the_end(tmp_path: Path) -> None:
+def test_a_report_written_during_the_run_equals_one_written_at_the_end(tmp_path: Path) -> None:
     with recorded(tmp_path, "--keep-raw", "-t", "nvtx,osrt", "--python-sampling", "true") as launcher:
         until(lambda: is_written(tmp_path), "part of the report", _PATIENCE_S)
         (converter,) = (pid for pid, line in children(launcher.pid).items() if "storm.py" not in line)
@@ -171,7 +171,7 @@ def test_processes_that_have_ended_are_converted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("victim", ["converter", "launcher", "program"])
-def test_whoever_is_killed_nothing_is_lost_or_doubled(tmp_path: Path, victim: str) -> None:
+def test_a_kill_of_any_process_loses_or_doubles_no_row(tmp_path: Path, victim: str) -> None:
     report = tmp_path / "x.warplens"
     with recorded(tmp_path) as launcher:
         until(lambda: is_given_back(tmp_path), "space of the spool", _PATIENCE_S)

@@ -161,7 +161,7 @@ sys.addaudithook(hook)
 """
 
 
-def test_nothing_is_created_where_others_could_have_prepared_it(tmp_path: Path) -> None:
+def test_files_in_shared_folders_are_always_new(tmp_path: Path) -> None:
     """In a directory that all may write, what the launcher creates must be new; deeper down, the directory is its own."""
     shared = tmp_path / "shared"
     shared.mkdir()

@@ -177,7 +177,7 @@ def test_a_program_without_variables_gets_ours_alone(named: tuple[str, ...], tmp
     assert variables_told(went) == given
 
 
-def test_what_is_there_already_is_left_as_it_is(tmp_path: Path) -> None:
+def test_an_environment_with_the_stub_stays_unchanged(tmp_path: Path) -> None:
     order = [
         "A=1",
         f"LD_PRELOAD=:{STUB} libm.so.6",
@@ -431,7 +431,7 @@ def test_foreign_programs_run_unharmed(kind: str, starter: str, tmp_path: Path, 
     "variables",
     [{}, {"WARPLENS_SPOOL": "/not/there"}, {"WARPLENS_SPOOL": "/not/there", "WARPLENS_FOLLOW": "0"}],
 )
-def test_they_are_kept_from_harm_also_when_nothing_is_recorded(
+def test_foreign_programs_run_unharmed_without_a_recording(
     variables: dict[str, str], tmp_path: Path, target: Target
 ) -> None:
     """A daemon that outlives its recording still has us in LD_PRELOAD."""
@@ -532,12 +532,12 @@ def test_a_program_in_a_sandbox_makes_no_calls_for_us(
     assert went.about(went.pid) == [("program", 0)]
 
 
-def test_what_wants_no_new_rights_is_followed(tmp_path: Path) -> None:
+def test_a_program_without_new_rights_is_followed(tmp_path: Path) -> None:
     went = followed(tmp_path, "setpriv", "--no-new-privs", "/usr/bin/env", "-i", TRUE)
     assert [Path(note.texts[0]).name for note in went.of("program")] == ["setpriv", "env", "true"]
 
 
-def test_who_asks_what_a_program_loads_is_not_told_of_us(tmp_path: Path) -> None:
+def test_ldd_does_not_list_the_stub(tmp_path: Path) -> None:
     for number, command in enumerate((["ldd", TRUE], ["env", "LD_TRACE_LOADED_OBJECTS=1", TRUE])):
         went = followed(mkdir(tmp_path / str(number)), *command)
         libraries = [line.split()[0] for line in went.stdout.splitlines()]

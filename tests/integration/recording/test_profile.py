@@ -119,7 +119,7 @@ def test_stats_of_what_profile_wrote_under_that_name(place: Path) -> None:
         (("profile", "--spool-dir=/proc", "true"), 1, "--spool-dir"),
     ],
 )
-def test_what_cannot_start_is_said_and_leaves_no_report(
+def test_a_program_that_cannot_start_is_named_and_leaves_no_report(
     words: tuple[str, ...], code: int, said: str, tmp_path: Path
 ) -> None:
     (tmp_path / "demo.txt").write_text("text")
@@ -329,7 +329,7 @@ def test_a_program_with_nvtx_switched_off_is_told_so(tmp_path: Path) -> None:
         ("nvtx", "True False", None),
     ],
 )
-def test_what_is_not_traced_leaves_the_programs_own_tools_alone(
+def test_untraced_sources_keep_the_programs_own_tools(
     trace: str, ours: str, code: str | None, tmp_path: Path
 ) -> None:
     path = program(
@@ -476,7 +476,7 @@ def test_doctor_says_what_works(tmp_path: Path) -> None:
     } <= set(checks)
 
 
-def test_nothing_heavy_is_loaded_before_the_program_runs(tmp_path: Path) -> None:
+def test_no_heavy_module_is_loaded_before_the_program_runs(tmp_path: Path) -> None:
     text = """
 import sys
 from warplens.recording.launch import child

@@ -238,7 +238,7 @@ assert os.environ["NVTX_INJECTION64_PATH"].endswith("libwarplens_agent.so") and 
     assert rows(tmp_path / "x.warplens", "SELECT message FROM nvtx_marks") == []
 
 
-def test_what_is_outside_of_the_block_is_not_recorded(tmp_path: Path) -> None:
+def test_ranges_outside_of_the_block_are_not_recorded(tmp_path: Path) -> None:
     text = """
 @nvtx.annotate("function")
 def function(): pass
@@ -371,7 +371,7 @@ for number in range(5):
         ("'file/x'", "ReportError", "not a directory"),
     ],
 )
-def test_what_cannot_begin_raises_and_leaves_nothing(
+def test_a_recording_that_cannot_begin_raises_and_leaves_no_file(
     words: str, kind: str, said: str, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")

@@ -218,7 +218,7 @@ while not os.path.exists("x.warplens/manifest.d") or not os.listdir("x.warplens/
     assert _windows(tmp_path) == [("nvtx", "end"), ("nvtx", "nvtx")]
 
 
-def test_what_a_program_left_running_is_killed_too(tmp_path: Path) -> None:
+def test_kill_also_ends_processes_left_running(tmp_path: Path) -> None:
     path = _program(tmp_path / "p", f"{CHILD}\nsys.exit(7)")
 
     def run(seconds: float) -> subprocess.CompletedProcess[str]:
@@ -431,7 +431,7 @@ print(before, len(list(spool.glob("*.spool"))))
     assert all(why.endswith("or ended before the time that --keep-last keeps") for why in gone)
 
 
-def test_what_was_given_up_is_known_though_the_launcher_was_killed(tmp_path: Path) -> None:
+def test_dropped_processes_are_counted_after_a_killed_launcher(tmp_path: Path) -> None:
     text = """
 from pathlib import Path
 spool = Path(os.environ["WARPLENS_SPOOL"])

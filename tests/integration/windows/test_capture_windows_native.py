@@ -265,7 +265,7 @@ def test_a_range_opens_a_window_around_itself(
         ),
     ],
 )
-def test_what_does_not_match_opens_nothing(
+def test_a_range_that_does_not_match_opens_no_window(
     tmp_path: Path, program: Path, settings: dict[str, Any], lines: list[str]
 ) -> None:
     capture = Capture(tmp_path / "spool", trigger=1, message="capture", **settings)
@@ -307,7 +307,7 @@ def test_a_limit_bounds_what_the_trigger_opens(tmp_path: Path, program: Path) ->
     assert capture.names() == ["capture", "capture"]
 
 
-def test_what_the_trigger_opens_may_stay_open(tmp_path: Path, program: Path) -> None:
+def test_a_window_may_outlive_its_trigger(tmp_path: Path, program: Path) -> None:
     capture = Capture(tmp_path / "spool", trigger=1, message="capture", trigger_closes=False)
     with steps(program, capture) as do:
         do("mark - a before", "push - a capture", "pop -", "mark - a after")
@@ -315,7 +315,7 @@ def test_what_the_trigger_opens_may_stay_open(tmp_path: Path, program: Path) -> 
     assert capture.control.gate() == 1
 
 
-def test_where_its_end_never_comes_the_window_closes_all_the_same(tmp_path: Path, program: Path) -> None:
+def test_a_window_closes_without_the_end_of_its_range(tmp_path: Path, program: Path) -> None:
     capture = Capture(tmp_path / "spool", trigger=1, message="capture")
     with steps(program, capture) as do:
         do("thread push - a capture")  # the thread ends

@@ -218,7 +218,7 @@ def test_shutdown_kills_only_when_asked(launch: Callable[..., Launched], tmp_pat
     assert ranges(tmp_path / "x.warplens") == ["one"]
 
 
-def test_which_of_several_sessions_is_meant(launch: Callable[..., Launched], tmp_path: Path) -> None:
+def test_several_sessions_need_a_name(launch: Callable[..., Launched], tmp_path: Path) -> None:
     first = launch("launch", "--light", "-o", "x", "--session-new", "first")
     second = launch("launch", "--light", "-o", "y", "--session-new", "second")
     refused = asked(tmp_path, "start")
@@ -284,7 +284,7 @@ def test_a_killed_launcher_is_told_and_its_report_finished_later(
     again.ends()
 
 
-def test_who_waits_for_a_snapshot_gets_the_report_when_the_program_ends(
+def test_a_stop_during_the_end_waits_for_the_final_report(
     launch: Callable[..., Launched], tmp_path: Path
 ) -> None:
     program = launch("profile", "--light", "-o", "x")
@@ -328,7 +328,7 @@ def test_a_suspended_launcher_is_told_at_once(launch: Callable[..., Launched], t
     assert ranges(tmp_path / "x.warplens") == ["one"]
 
 
-def test_nothing_to_stop_is_told(launch: Callable[..., Launched], tmp_path: Path) -> None:
+def test_commands_without_a_session_explain_it(launch: Callable[..., Launched], tmp_path: Path) -> None:
     assert "warplens launch PROGRAM" in asked(tmp_path, "start").stderr
     assert asked(tmp_path, "start").returncode == 2
     assert "no session runs" in done(tmp_path, "sessions")
@@ -402,7 +402,7 @@ def test_sessions_of_others_are_not_seen(launch: Callable[..., Launched], tmp_pa
     assert result.stderr == ""
 
 
-def test_all_of_it_without_dependencies(launch: Callable[..., Launched], tmp_path: Path) -> None:
+def test_sessions_work_without_dependencies(launch: Callable[..., Launched], tmp_path: Path) -> None:
     def bare(*words: str) -> str:
         result = asked(tmp_path, *words, command=BARE)
         assert result.returncode == 0, result.stderr

@@ -40,6 +40,6 @@ def test_a_selection_cuts(report: Report) -> None:
     assert [(row["operations"], row["busy"]) for row in found] == [(2, 3_000), (1, 3_000), (1, 2_000)]
 
 
-def test_nothing_is_no_row(tmp_path: Path) -> None:
+def test_no_gpu_work_gives_no_row(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", "main |[step ]")
     assert busy(open_report(tmp_path / "r.warplens"), Selection()).num_rows == 0

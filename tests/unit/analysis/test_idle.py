@@ -75,7 +75,7 @@ def test_generated_schedules(tmp_path: Path, seed: int) -> None:
         assert joined(by_device[process, device, None]) == joined(stage.alone + edges)
 
 
-def test_who_ended_a_gap(tmp_path: Path) -> None:
+def test_a_gap_names_the_call_that_ended_it(tmp_path: Path) -> None:
     schedule = Schedule()
     schedule.kernel(schedule.call(0, 0, 10), 20, 100)
     schedule.kernel(schedule.call(1, 50, 60), 110, 200)
@@ -211,7 +211,7 @@ def test_only_long_gaps(tmp_path: Path) -> None:
     ] == shown
 
 
-def test_nothing_ran(tmp_path: Path) -> None:
+def test_without_gpu_work_there_is_no_idle_time(tmp_path: Path) -> None:
     schedule = Schedule()
     schedule.call(0, 0, 10)
     report = open_report(schedule.write(tmp_path / "r.warplens"))

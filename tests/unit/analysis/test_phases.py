@@ -144,7 +144,7 @@ def test_a_range_that_ends_on_another_thread_is_that_of_its_process(tmp_path: Pa
     }
 
 
-def test_what_was_looked_at_is_said(tmp_path: Path) -> None:
+def test_the_note_names_the_selected_ranges(tmp_path: Path) -> None:
     report = made(tmp_path, [])
     assert said(report, Selection()) == said(report, Selection((0, 5))) == ""
     assert (

@@ -56,7 +56,7 @@ def test_names_that_people_give(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["load", "Optimizer.step#SGD.step", "epoch", "stepping", "load_batch", "batch_norm"]
 )
-def test_what_is_no_step(tmp_path: Path, name: str) -> None:
+def test_other_names_are_no_steps(tmp_path: Path, name: str) -> None:
     report = drawn(tmp_path, f"main |[{name:<24}]  [{name:<24}]")
     with pytest.raises(MissingData, match=r"`:step=NAME` says which"):
         steps(report, Selection())

@@ -24,7 +24,7 @@ def seen(exact: bool) -> tuple[list[float], list[float]]:
     return at_work.tolist(), asleep.tolist()
 
 
-def test_where_every_switch_is_known_a_sample_is_its_tick() -> None:
+def test_with_exact_switches_a_sample_counts_at_its_tick() -> None:
     assert seen(exact=True) == ([1, 0, 0], [0, 1, 2])
 
 

@@ -62,7 +62,7 @@ def test_a_part_without_it_is_silent(run: Path) -> None:
     assert "Nothing found by 1 rule" in ask("-r", "cuda_memcpy_async", "--filter-nvtx", "step/0", run).stdout
 
 
-def test_what_cannot_be_judged_is_said(tmp_path: Path) -> None:
+def test_analyze_lists_rules_that_lack_data(tmp_path: Path) -> None:
     timeline(tmp_path / "cpu.warplens", "main |[step ]")
     printed = ask("-r", "cuda_memcpy_async", tmp_path / "cpu.warplens").stdout
     assert "Nothing found by 0 rules" in printed

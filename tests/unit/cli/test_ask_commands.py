@@ -118,7 +118,7 @@ def test_stats_help_reports_explains(report: str) -> None:
     assert "nvtx_pushpop_trace" in listed
     assert "## Traps" in call("stats", "--help-reports", "nvtx_sum").stdout
     assert (
-        "- by (str = 'function'): what calls are kept apart by"
+        "- by (str = 'function'): column that divides calls further"
         in call("stats", "--help-reports", "osrt_sum").stdout
     )
 

@@ -58,7 +58,7 @@ def test_a_condition_that_holds_exits_with_1(two: tuple[Path, Path]) -> None:
     assert ask("--fail-if", "step.p50 > +5%", *two).exit_code == 0
 
 
-def test_what_cannot_be_judged_fails_as_well(two: tuple[Path, Path]) -> None:
+def test_a_condition_without_data_fails(two: tuple[Path, Path]) -> None:
     result = ask("--fail-if", "os[poll].time > +1ms", *two)
     assert result.exit_code == 1
     assert "NOT JUDGED" in result.stdout

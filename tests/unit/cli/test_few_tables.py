@@ -58,7 +58,7 @@ def test_columns_that_say_nothing_and_nanoseconds_come_by_request(run: Path) -> 
     assert "StdDev (ns)" in _stats("-r", "nvtx_sum", run)
 
 
-def test_what_is_named_and_what_programs_read_is_complete(run: Path) -> None:
+def test_named_tables_and_program_formats_are_complete(run: Path) -> None:
     assert _titles(_stats("-r", "gil_sum,gc_sum", run)) == ["gil_sum", "gc_sum"]
     assert "More tables" not in _stats("--all", run)
     written = _stats("-f", "csv", run)

@@ -32,7 +32,7 @@ def _finish(
 @pytest.mark.parametrize(
     ("error", "said"), [(ReportError("no space"), "no space"), (RuntimeError("odd"), "RuntimeError: odd")]
 )
-def test_what_fails_is_said(
+def test_a_failed_finish_prints_its_reason(
     error: Exception,
     said: str,
     tmp_path: Path,
@@ -50,7 +50,7 @@ def test_without_a_summary_the_report_is_finished(
     assert "x.warplens is finished, but cannot be summed up: odd" in capsys.readouterr().err
 
 
-def test_who_overwrites_a_report_at_once_takes_the_summary_with_it(
+def test_an_overwritten_report_prints_no_summary(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def overwrite(report: Path) -> None:
@@ -66,7 +66,7 @@ def test_who_overwrites_a_report_at_once_takes_the_summary_with_it(
     )
 
 
-def test_there_is_no_bar_where_nobody_sees_it(
+def test_without_a_terminal_there_is_no_progress_bar(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(finishing, "_PATIENCE_S", 0.0)
@@ -93,7 +93,7 @@ def test_a_bar_on_a_terminal_is_gone_at_the_end(
     assert captured.err.rstrip().endswith("\x1b[2K")
 
 
-def test_who_waits_for_another_to_write_the_report_loads_nothing_for_it() -> None:
+def test_waiting_for_the_report_loads_no_package() -> None:
     loads = "import sys, warplens.cli.finishing; print(sys.modules.keys() & {'numpy', 'pyarrow'})"
     done = subprocess.run([sys.executable, "-c", loads], check=True, capture_output=True, text=True)
     assert done.stdout == "set()\n"

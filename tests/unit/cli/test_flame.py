@@ -44,7 +44,7 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_it_looks_as_before(style: str, story: Path) -> None:
+def test_the_flame_graph_looks_like_its_golden_file(style: str, story: Path) -> None:
     assert draw(story, *STYLES[style]) == (GOLDEN / f"{style}.txt").read_text(encoding="utf-8")
 
 
@@ -80,7 +80,7 @@ def test_reports_that_do_not_know_of_exceptions_say_so(story: Path) -> None:
     assert "does not say which threads handled an exception" in str(ask(story, "--exceptions").exception)
 
 
-def test_what_is_asked_about_is_what_is_counted(story: Path) -> None:
+def test_the_head_counts_the_selected_samples(story: Path) -> None:
     assert "84 Python samples of threads that ran, 2 threads" in draw(story)
     assert "\n├Thread.run" in draw(story, "--thread", "loader")
     assert "4 Python samples of threads that ran, 1 thread\n" in draw(story, "--thread", "1001")
@@ -192,7 +192,7 @@ def test_tasks_stand_below_those_that_await_them(tmp_path: Path) -> None:
     )
 
 
-def test_what_it_says_where_no_task_was_seen(tmp_path: Path, story: Path) -> None:
+def test_without_task_samples_flame_explains_why(tmp_path: Path, story: Path) -> None:
     refused = str(ask(story, "--kind", "tasks").exception)
     assert (
         "run.warplens has no samples of asyncio tasks; record a program that uses asyncio, with CPython 3.11 or later"

@@ -41,7 +41,7 @@ def _loaded_at_the_end(report: Path, how: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_nothing_is_left_to_load_at_the_end(tmp_path: Path) -> None:
+def test_loading_ahead_leaves_no_module_for_the_end(tmp_path: Path) -> None:
     report = tmp_path / "r.warplens"
     timeline(report, PICTURE, tick_ns=TICK_NS)
     assert "duckdb" in _loaded_at_the_end(report, "not")

@@ -84,7 +84,7 @@ def test_a_typing_error_names_the_command(capsys: pytest.CaptureFixture[str]) ->
     assert "warplens profile" in capsys.readouterr().err
 
 
-def test_what_is_neither_command_nor_program(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_word_that_is_neither_command_nor_program_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert _exit("zzzzzz") == 2
     captured = capsys.readouterr()
     assert "neither a command nor a program" in captured.err

@@ -118,7 +118,7 @@ def test_a_broken_report_is_an_error_of_ours_at_most(name: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", few(ODD, 2))
-def test_what_is_odd_is_shown(name: str, tmp_path: Path) -> None:
+def test_odd_reports_are_shown_by_every_command(name: str, tmp_path: Path) -> None:
     picture, options = ODD[name]
     timeline(tmp_path / "r.warplens", picture, **options)
     for words in some(ODD, name):

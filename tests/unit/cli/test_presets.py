@@ -21,7 +21,7 @@ def test_a_preset_is_the_options_that_it_stands_for() -> None:
 
 
 @pytest.mark.parametrize("words", [("--light", "-t", "nvtx"), ("-t", "nvtx", "--light")])
-def test_what_is_typed_beside_it_counts_more(words: tuple[str, ...]) -> None:
+def test_options_beside_a_preset_take_precedence(words: tuple[str, ...]) -> None:
     assert _last(*words) == {"--trace": "nvtx", "--sample": "none"}
 
 

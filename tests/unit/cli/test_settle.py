@@ -29,7 +29,7 @@ main([])
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_what_cannot_be_written_leaves_the_exit_code_alone(stream: str, tmp_path: Path) -> None:
+def test_a_full_output_keeps_the_exit_code(stream: str, tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [sys.executable, "-c", CODE.format(stream=stream)],

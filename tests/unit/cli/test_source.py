@@ -149,7 +149,7 @@ def test_samples_without_lines_are_told(tmp_path: Path) -> None:
     assert "the samples do not say which lines they were in" in str(ask(tmp_path / "run.warplens").exception)
 
 
-def test_what_others_wrote_is_told_from_the_program() -> None:
+def test_libraries_are_distinguished_from_the_program() -> None:
     libraries = (
         "<frozen os>",
         "/usr/lib/python3.11/json/encoder.py",

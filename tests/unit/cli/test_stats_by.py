@@ -30,7 +30,7 @@ def rows(*words: str) -> list[dict[str, object]]:
     return found
 
 
-def test_it_is_the_argument_of_a_table(report: str) -> None:
+def test_by_is_an_argument_of_a_table(report: str) -> None:
     assert rows("--by", "process", "-r", "temporal_breakdown", report) == rows(
         "-r", "temporal_breakdown:by=process", report
     )
@@ -49,10 +49,10 @@ def test_other_tables_do_not_mind(report: str) -> None:
     assert "gpu_utilization" in result.stdout
 
 
-def test_nobody_knows_it(report: str) -> None:
+def test_by_without_a_table_that_supports_it_is_refused(report: str) -> None:
     result = CliRunner().invoke(commands, ["stats", "--by", "rank", "-r", "gpu_idle_trace", report])
     assert isinstance(result.exception, UsageError)
-    assert "kept apart by rank" in str(result.exception)
+    assert "grouped by rank" in str(result.exception)
     assert "gpu_utilization" in str(result.exception)
     assert CliRunner().invoke(commands, ["stats", "--by", "colour", report]).exit_code == 2
 

@@ -142,7 +142,7 @@ def test_all_tables_are_equal(tmp_path: Path, seed: int, monkeypatch: pytest.Mon
     compare(tmp_path, note, writing)
 
 
-def test_what_was_converted_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_converted_processes_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     note, writing = recorded(tmp_path, Family(1), monkeypatch)
     assert writing is not None
     shutil.copytree(note.spool, tmp_path / "end")
@@ -168,7 +168,7 @@ def test_the_killed_and_the_living_wait(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("odd", ["earlier", "window"])
-def test_what_turns_out_otherwise_is_read_again(
+def test_processes_whose_facts_change_are_read_again(
     tmp_path: Path, odd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that began before others was seen after them, or a window was closed early."""

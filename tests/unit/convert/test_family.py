@@ -45,7 +45,7 @@ TREE = (
 )
 
 
-def test_what_was_watched_until_the_agent_came_is_not_the_primary(tmp_path: Path) -> None:
+def test_an_observed_process_is_not_the_primary(tmp_path: Path) -> None:
     spool = recording(tmp_path / "spool", launch={}, children=0)
     facts = {"pid": 10, "ppid": 5, "start_ns": 95, "outside": True}
     data = sw.spool([sw.records(sw.NO_THREAD, [sw.meta("thread", thread=0, tid=10, start=96)])], facts)
@@ -149,7 +149,7 @@ def test_still_running(tmp_path: Path) -> None:
     assert (found[1]["ended"], found[1]["end"], found[1]["exit_status"]) == ("running", 6_000, None)
 
 
-def test_what_goes_on_after_the_recording_does_not_lengthen_it(tmp_path: Path) -> None:
+def test_a_process_that_outlives_the_recording_does_not_lengthen_it(tmp_path: Path) -> None:
     """The spool says that its process ended at 5,000, a while after the launcher let go of it."""
     spool = recording(
         tmp_path / "spool", launch={"end_ns": 3_000, "exit_status": None, "primary_end_ns": 0}, children=0

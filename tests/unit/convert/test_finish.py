@@ -279,7 +279,7 @@ def test_the_environment_is_never_in_a_report(tmp_path: Path) -> None:
         assert not file.is_file() or b"s3cr3t-value" not in file.read_bytes()
 
 
-def test_what_a_killed_launcher_was_measuring_goes_with_the_spool(tmp_path: Path) -> None:
+def test_the_calibration_file_of_a_killed_launcher_is_removed(tmp_path: Path) -> None:
     spool = recording(tmp_path / "spool", launch={})
     shutil.copy(next(spool.glob("*.spool")), spool / "calibration-77")
     finish(spool, tmp_path / "x.warplens")

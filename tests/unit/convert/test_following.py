@@ -121,7 +121,7 @@ class Holes(History):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", few([1, 3, 4, 5], 1))
-def test_what_is_taken_out_is_needed_no_more(
+def test_pages_taken_out_of_the_spool_are_not_read_again(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(following, "ROWS_PER_SLICE", 3000)
@@ -178,7 +178,9 @@ def test_the_index_of_a_dense_recording_is_left_to_the_first_look(
     assert list((tmp_path / "end.warplens" / "index").glob("*"))
 
 
-def test_it_is_not_written_again_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_followed_process_is_not_written_again_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     note, writing = recorded(tmp_path, History(0, nested=True), 5)
     assert writing is not None
     follower = next(iter(writing.followers.values()))

@@ -100,7 +100,7 @@ def test_without_a_head_nothing_is_known(head: object, tmp_path: Path) -> None:
     assert _rows(tmp_path, [1, 0, [1]], head=head) == ([], 1)
 
 
-def test_there_may_be_no_file(tmp_path: Path) -> None:
+def test_without_a_metrics_file_there_are_no_rows(tmp_path: Path) -> None:
     metrics = GpuMetrics(tmp_path, "host")
     assert (list(metrics.tables(lambda time: True)), metrics.notes()) == ([], [])
 

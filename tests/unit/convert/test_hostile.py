@@ -200,7 +200,7 @@ def test_impossible_values_are_answered_or_refused(report: Path, table: str, col
 
 
 @pytest.mark.slow
-def test_nothing_steers_the_terminal(report: Path) -> None:
+def test_no_recorded_text_controls_the_terminal(report: Path) -> None:
     evil = "a\x1b[2Jb\nc"
     edit(report, command=[evil], host=evil, clock=evil, sources={evil: {"on": True}}, job=evil)
     for table, columns in (

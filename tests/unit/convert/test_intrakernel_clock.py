@@ -88,7 +88,7 @@ def test_wide_brackets_do_not_spoil_tight_ones() -> None:
     assert found.uncertainty.max() < 5_000
 
 
-def test_nothing_and_one() -> None:
+def test_the_clock_fits_zero_or_one_launch() -> None:
     assert len(sandwich.fit(*[np.empty(0, np.int64)] * 3).offset) == 0
     found = sandwich.fit(np.array([10**18]), np.array([100]), np.array([2100]))
     assert found.offset.tolist() == [1100]

@@ -272,7 +272,7 @@ def test_why_nothing_was_stored(tmp_path: Path, result: int | None, value: int, 
     assert told["message"].startswith("1 in-kernel launch of process")
 
 
-def test_what_was_lost_and_how_much_room_it_needs(tmp_path: Path) -> None:
+def test_losses_name_the_needed_slots(tmp_path: Path) -> None:
     many = [BufferEvent(0, GPU + 20_000 + number, GPU + 20_001 + number) for number in range(9)]
     made = [
         BufferUnit(many, begin=GPU + 20_000, end=GPU + 30_000),
@@ -298,7 +298,7 @@ def test_records_that_did_not_fit_into_the_spool(tmp_path: Path) -> None:
     assert any("5 records of what kernels wrote" in text for text in said)
 
 
-def test_what_the_agent_did_itself_is_no_work_of_the_program(tmp_path: Path) -> None:
+def test_calls_of_the_agent_are_no_work_of_the_program(tmp_path: Path) -> None:
     copy = {"bytes": 4096, "copy_kind": 2, "device": 0}
     found = report(
         tmp_path,
@@ -326,7 +326,7 @@ def test_what_the_agent_did_itself_is_no_work_of_the_program(tmp_path: Path) -> 
     assert found.notes("intrakernel-read")
 
 
-def test_what_runs_on_the_host_has_the_clock_of_the_report(tmp_path: Path) -> None:
+def test_kernels_on_the_host_use_the_clock_of_the_report(tmp_path: Path) -> None:
     regions = [BufferEvent(0, 20_000, 21_000)]
     made = [BufferUnit(regions, begin=20_000, end=30_000)]
     other = read(2, 80_000, 20_000, 30_000)

@@ -51,7 +51,7 @@ def test_readers_see_the_new_order(tmp_path: Path, groups: int) -> None:
     assert [row[0] for row in found] == wanted
 
 
-def test_what_is_no_such_file_stays_as_it_is(tmp_path: Path) -> None:
+def test_another_file_stays_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     written(path, 3)
     with path.open("r+b") as file, pytest.raises(ReportError, match="3 row groups, not 2"):

@@ -153,7 +153,7 @@ def test_all_tables_are_equal(
         {"gil": [{"domain": 1, "start": 2_000, "end": 2_001, "tid": 1}]},
     ],
 )
-def test_what_is_odd_is_read_alone(
+def test_an_odd_process_is_converted_alone(
     tmp_path: Path, together: list[int], monkeypatch: pytest.MonkeyPatch, odd: Records
 ) -> None:
     rng = random.Random(1)

@@ -191,7 +191,7 @@ def test_a_manifest_that_names_other_files_holds_none(note: pending.Pending, tmp
             open_store(note.report)
 
 
-def test_what_is_finished_but_not_cleaned_up_is_no_snapshot_again(note: pending.Pending) -> None:
+def test_a_finished_report_is_not_written_as_a_snapshot_again(note: pending.Pending) -> None:
     finished = finish(over(note), note.report)
     again = pending.begin(note.report, recording(Path(note.spool), launch={}), name="one")
     assert snapshot(again) == finished

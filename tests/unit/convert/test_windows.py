@@ -34,7 +34,7 @@ def test_a_run_without_any_option_has_one_window(tmp_path: Path) -> None:
     }
 
 
-def test_who_opened_which(tmp_path: Path) -> None:
+def test_windows_name_the_process_that_opened_them(tmp_path: Path) -> None:
     spool = recording(tmp_path / "spool", launch={}, children=2)
     sw.write(
         spool, sw.spool([], {"pid": 11, "ppid": 10, "start_ns": 9_000}), pid=11, ticks=9
@@ -135,7 +135,7 @@ def test_without_any_window_no_open_range_counts(tmp_path: Path) -> None:
     assert (ranges(report), report.tables["capture_windows"]) == ([], 0)
 
 
-def test_what_processes_wrote_is_there_whatever_its_times(tmp_path: Path) -> None:
+def test_records_with_any_time_are_kept(tmp_path: Path) -> None:
     """Deferred events may have times that the program gave."""
     report = gated(
         tmp_path, [(500, 600, 3, 3, 0)], [sw.event("mark", 100, name=2), sw.event("range", 800, 900, 1)]

@@ -129,7 +129,7 @@ def test_a_pipe_is_never_opened(tmp_path: Path) -> None:
                 step("pipe")
 
 
-def test_what_is_made_is_for_this_user_alone(tmp_path: Path) -> None:
+def test_created_files_are_private(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         with Folder(tmp_path / "a", create=True) as folder:

@@ -11,7 +11,7 @@ import pytest
 from warplens.disk.full import is_full, why_full
 
 
-def test_what_is_full_in_words(tmp_path: Path) -> None:
+def test_a_full_disk_and_a_used_quota_are_distinguished(tmp_path: Path) -> None:
     assert why_full(errno.ENOSPC, tmp_path / "not" / "there") == "the disk is full"
     assert why_full(errno.EDQUOT, tmp_path) == "the disk quota is used up"
 

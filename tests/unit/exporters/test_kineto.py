@@ -81,7 +81,7 @@ def test_events_are_as_the_profiler_of_pytorch_writes_them(tmp_path: Path) -> No
     assert {("s", 1), ("f", 1), ("s", 2), ("f", 2)} <= set(arrows)
 
 
-def test_what_the_profiler_said_of_operations_comes_back(tmp_path: Path) -> None:
+def test_details_of_operations_come_back(tmp_path: Path) -> None:
     inputs = {
         "Input Dims": [[2, 3], []],
         "Input Strides": [[3, 1], []],
@@ -160,7 +160,7 @@ def test_a_trace_of_one_process_says_which(tmp_path: Path) -> None:
         export(report, tmp_path / "out.json", pid=7)
 
 
-def test_it_comes_back_as_what_it_was(tmp_path: Path) -> None:
+def test_an_exported_report_comes_back(tmp_path: Path) -> None:
     before = drawn(tmp_path)
     export(before, tmp_path / "out.json")
     import_file(tmp_path / "out.json", tmp_path / "again.warplens")

@@ -218,7 +218,7 @@ def test_tables_and_columns_are_those_of_nsys(written: sqlite3.Connection) -> No
         assert written.execute(lost).fetchone() == (0,)
 
 
-def test_what_tools_ask_such_a_file(written: sqlite3.Connection) -> None:
+def test_queries_of_other_tools_work_on_an_export(written: sqlite3.Connection) -> None:
     def ask(text: str) -> list[tuple[Any, ...]]:
         return written.execute(text).fetchall()
 

@@ -92,7 +92,7 @@ def test_functions_that_call_themselves_count_once_in_their_total() -> None:
     assert found[MAIN][:4] == (3, 3, 1.0, 3.0)
 
 
-def test_what_we_export_comes_back(tmp_path: Path) -> None:
+def test_exported_pstats_come_back(tmp_path: Path) -> None:
     before = stats(tmp_path)
     import_file(tmp_path / "run.pstats", tmp_path / "back.warplens")
     with open_report(tmp_path / "back.warplens") as report:

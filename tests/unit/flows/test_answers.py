@@ -29,7 +29,7 @@ def test_a_stat_with_options_and_of_a_part(report: warplens.Report) -> None:
     assert report.stats("nvtx_sum", nvtx="step/1").column("Instances").to_pylist() == [1]
 
 
-def test_what_does_not_exist_is_named(report: warplens.Report) -> None:
+def test_unknown_tables_and_options_are_named(report: warplens.Report) -> None:
     with pytest.raises(warplens.UsageError, match="cuda_gpu_kern_sum"):
         report.stats("cuda_gpu_kern_summ")
     with pytest.raises(warplens.UsageError, match="no option 'bsae'; it takes: nvtx_name, base"):

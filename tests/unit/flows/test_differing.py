@@ -90,7 +90,7 @@ def test_kernels_come_go_and_are_renamed(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_launched_in_the_place_of_another_is_that_one_renamed(tmp_path: Path) -> None:
+def test_a_kernel_in_the_place_of_another_is_renamed(tmp_path: Path) -> None:
     steady = {"embed": [20] * 4, "norm": [20] * 4}
     first = {**steady, "ampere_sgemm": [40] * 4, "softmax": [20] * 4, "old_tail<2>": [20] * 4}
     second = {**steady, "sm90_xmma": [30] * 4, "softmax": [20] * 4, "old_tail<3>": [20] * 4}
@@ -194,6 +194,6 @@ def test_a_change_within_the_noise_does_not_fail_a_run(tmp_path: Path) -> None:
         ("finding.p50 > 1", "finding has no value"),
     ],
 )
-def test_what_is_no_condition_is_explained(text: str, told: str) -> None:
+def test_a_wrong_condition_is_explained(text: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         Condition.parse(text)

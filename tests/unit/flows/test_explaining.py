@@ -57,7 +57,7 @@ def test_a_longer_kernel_explains_a_longer_step(tmp_path: Path) -> None:
     assert whole.delta == pytest.approx(17 * TICK / 2)
 
 
-def test_what_the_host_did_is_the_reason_where_the_gpu_waited_for_it(tmp_path: Path) -> None:
+def test_the_activity_of_the_host_explains_a_gpu_that_waited(tmp_path: Path) -> None:
     late = """
 main:api |(cudaLaunchKernel#1)                                   (cudaLaunchKernel#2)
 main     |[step                                                ] [step              ]
@@ -105,7 +105,7 @@ main:state  |(blocked:f )(running:1    )
     assert "main (run.py), in threading" in whole.parts[0].detail
 
 
-def test_what_only_one_recording_could_see_did_not_appear(tmp_path: Path) -> None:
+def test_time_that_one_recording_could_not_see_did_not_appear(tmp_path: Path) -> None:
     with_calls = RUN + "main:os     |                   (poll    )\n"
     difference = compared(tmp_path, RUN, with_calls)
     whole = explained(difference)
@@ -170,7 +170,7 @@ def test_many_small_changes_are_grouped_by_class_and_name_their_largest(tmp_path
     assert "kernel" not in {part.kind for part in whole.parts if part.name == "gemm_1"}
 
 
-def test_what_is_in_no_group_names_its_largest(tmp_path: Path) -> None:
+def test_the_others_name_their_largest_part(tmp_path: Path) -> None:
     whole = explained(compared(tmp_path, many("1111111111"), many("1111111112")))
     last = whole.parts[-1]
     assert (last.kind, last.name.endswith(" others"), last.detail[:8]) == ("", True, "most in ")

@@ -121,7 +121,7 @@ def test_import_replaces_a_report_only_when_told_and_when_it_can(export: Path, t
     ]
 
 
-def test_what_is_no_report_and_no_export(tmp_path: Path, cache: Path) -> None:
+def test_a_file_that_is_no_report_and_no_export_is_refused(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(NotAReport, match=r"notes\.txt is a file, not a report"):
         foreign.open(tmp_path / "notes.txt")

@@ -89,7 +89,7 @@ def harmless(seen: Seen) -> None:
     assert all(link.startswith("https://") for link in seen.attributes.get("href", ()))
 
 
-def test_it_shows_what_the_report_says(tmp_path: Path) -> None:
+def test_the_page_shows_the_facts_of_the_report(tmp_path: Path) -> None:
     cuda: dict[str, Any] = {"gpu0": {"name": "H100"}, "gpu1": {"name": "H100"}}
     timeline(
         tmp_path / "r.warplens",

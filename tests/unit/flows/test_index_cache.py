@@ -12,7 +12,7 @@ import pytest
 from warplens.flows.viewing import index_cache
 
 
-def test_what_nobody_looked_at_for_a_month_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_unused_for_a_month_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folder = index_cache()
     assert folder == tmp_path / "warplens" / "indexes"

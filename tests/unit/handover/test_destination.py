@@ -89,7 +89,7 @@ def test_a_job_does_not_join_a_report_without_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_what_is_no_report_is_never_touched(tmp_path: Path, force: bool) -> None:
+def test_a_folder_that_is_no_report_is_never_touched(tmp_path: Path, force: bool) -> None:
     (tmp_path / "x.warplens").mkdir()
     (tmp_path / "x.warplens" / "thesis.tex").write_text("years of work")
     (tmp_path / "y.warplens").write_text("a file")

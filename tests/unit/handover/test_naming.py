@@ -57,6 +57,6 @@ def test_a_report_that_may_not_be_read_says_so(report: Path, closed: str) -> Non
     assert f"no permission for {report / closed}" in message
 
 
-def test_what_is_not_there_is_for_others_to_say(tmp_path: Path) -> None:
+def test_a_missing_report_passes_the_check(tmp_path: Path) -> None:
     check_readable(tmp_path / "nothing")
     check_readable(tmp_path)

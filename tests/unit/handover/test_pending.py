@@ -42,7 +42,7 @@ def test_a_note_cannot_name_files_elsewhere(tmp_path: Path, name: str) -> None:
     assert pending.listed(tmp_path / "r.warplens") == []
 
 
-def test_nobody_runs_what_ended(tmp_path: Path) -> None:
+def test_an_ended_recording_has_no_runner(tmp_path: Path) -> None:
     note = replace(pending.begin(tmp_path / "r.warplens", tmp_path / "spool"), start_ticks=1)
     assert pending.runner(note) is None
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
@@ -143,7 +143,7 @@ def test_host_names_become_file_names(name: str, expected: str) -> None:
     assert pending.safe(name) == expected
 
 
-def test_it_needs_the_standard_library_only() -> None:
+def test_pending_notes_need_the_standard_library_only() -> None:
     text = "import sys, warplens.handover.pending; print([m for m in ('numpy', 'pyarrow', 'duckdb') if m in sys.modules])"
     environment = {"PYTHONPATH": str(Path(pending.__file__).parents[2])}
     found = subprocess.run(
@@ -177,7 +177,7 @@ def test_a_recording_that_ended_is_nobodys_though_its_process_lives(tmp_path: Pa
     assert other.communicate()[0] == b"True\n"
 
 
-def test_who_waits_for_a_note_that_is_replaced_waits_for_the_other(tmp_path: Path) -> None:
+def test_a_waiter_follows_a_replaced_note(tmp_path: Path) -> None:
     note = pending.begin(tmp_path / "r", tmp_path / "spool")
     got: list[bool] = []
 
@@ -221,7 +221,7 @@ def test_the_name_of_a_spool_tells_who_writes_it(name: str, writer: tuple[int, i
     assert pending.writer_of(Path(name)) == writer
 
 
-def test_who_writes_a_spool_lives_or_does_not() -> None:
+def test_the_writer_of_a_spool_is_known_by_id_and_start() -> None:
     mine = pending.start_ticks(os.getpid())
     assert pending.living_writer(Path(f"h-{os.getpid()}-{mine}.spool")) == os.getpid()
     assert pending.living_writer(Path(f"h-{os.getpid()}-{mine + 1}.spool")) is None

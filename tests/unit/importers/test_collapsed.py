@@ -86,7 +86,7 @@ def test_stacks_of_py_spy_and_perf(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_we_export_comes_back(tmp_path: Path) -> None:
+def test_exported_stacks_come_back(tmp_path: Path) -> None:
     from warplens.exporters.formats.collapsed import write as export
 
     cpu_story.write(tmp_path / "story.warplens")

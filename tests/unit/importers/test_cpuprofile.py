@@ -81,7 +81,7 @@ def test_nodes_in_a_circle_end(tmp_path: Path) -> None:
         {"nodes": [{"id": 1, "callFrame": {}}]},
     ],
 )
-def test_what_is_broken_is_refused_with_its_name(tmp_path: Path, wrong: dict[str, Any]) -> None:
+def test_a_broken_profile_is_refused_by_name(tmp_path: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(WarplensError, match=r"run\.cpuprofile"):
         imported(tmp_path, PROFILE | wrong)
 

@@ -520,7 +520,7 @@ def test_a_trace_is_known_by_its_content(name: str, tmp_path: Path) -> None:
     assert rows(report, "ops", "name") == ["aten::mm"]
 
 
-def test_what_has_no_place_is_said(tmp_path: Path) -> None:
+def test_events_that_are_not_imported_are_listed(tmp_path: Path) -> None:
     secret = {"environment": {"TOKEN": "somebody's"}}
     events = [
         op("aten::mm", 0, 1),
@@ -613,7 +613,7 @@ def test_a_folder_of_ranks(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_an_import_needs_is_loaded_and_no_more(tmp_path: Path) -> None:
+def test_an_import_loads_only_the_needed_modules(tmp_path: Path) -> None:
     write(tmp_path / "trace.json", [op("a", 0, 9), call("cudaLaunchKernel", 2, 3, 1), kernel("k", 4, 5, 1)])
     program = (
         "import sys; from pathlib import Path; from warplens.cli.light import without_pandas; without_pandas();"

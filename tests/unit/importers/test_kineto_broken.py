@@ -48,7 +48,7 @@ def raw(events: list[Event] | str, folder: Path, name: str = "run.json") -> Path
         b'"traceEvents"',
     ],
 )
-def test_what_is_no_trace(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_no_trace_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(content)
     with pytest.raises(NotAReport, match=r"x\.json"):
@@ -63,7 +63,7 @@ def test_what_is_no_trace(content: bytes, tmp_path: Path) -> None:
         '{"schemaVersion": 1, "distributedInfo": {}, "traceEvents": 5}',
     ],
 )
-def test_what_begins_like_a_trace_but_has_no_events(content: str, tmp_path: Path) -> None:
+def test_json_without_events_is_refused(content: str, tmp_path: Path) -> None:
     with pytest.raises(NotAReport, match=r"x\.json is JSON, but no trace: it has no `traceEvents`"):
         import_file(write_text(tmp_path / "x.json", content), tmp_path / "x.warplens")
 

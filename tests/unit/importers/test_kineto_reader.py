@@ -252,7 +252,7 @@ def test_keys_are_not_mistaken_for_the_ones_that_came_before() -> None:
         '"ts": , "dur": 2',
     ],
 )
-def test_what_is_no_json_is_not_read_however_often_keys_came_like_it(broken: str) -> None:
+def test_a_broken_event_with_familiar_keys_is_left_out(broken: str) -> None:
     right = '{"ts": 1, "dur": 2, "ph": "X", "cat": "cpu_op", "args": {}}'
     facts, rows = read(f"[{right}, {right}, {{{broken}}}, {right}]".encode(), [])
     assert (facts["broken"], len(rows)) == (1, 3)

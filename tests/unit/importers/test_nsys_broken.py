@@ -41,7 +41,7 @@ def said(report: Report) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("content", [b"", b"SQLite format 2\0", b"\0" * 4096, b"PK\3\4 a zip"])
-def test_what_is_no_sqlite_file(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_no_sqlite_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.sqlite"
     path.write_bytes(content)
     with pytest.raises(NotAReport, match=r"x\.sqlite"):
@@ -208,7 +208,7 @@ def test_a_file_that_somebody_still_writes(tmp_path: Path) -> None:
         assert imported(path).tables["cuda_api"] == 2
 
 
-def test_what_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
+def test_an_unreadable_or_unwritable_file_is_named(tmp_path: Path) -> None:
     path = Export().write(tmp_path / "x.sqlite")
     with pytest.raises(ReportError, match=r"cannot read .*none\.sqlite"):
         import_file(tmp_path / "none.sqlite", tmp_path / "y.warplens")

@@ -208,7 +208,7 @@ echo run >> "{recording.parent}/runs"
     assert left == []
 
 
-def test_what_nsys_says_when_it_fails(recording: Path) -> None:
+def test_the_error_of_nsys_is_passed_on(recording: Path) -> None:
     fake_nsys(recording, 'echo "Importing ..."; echo "Wrong event order has been detected" >&2; exit 1')
     with pytest.raises(
         ReportError, match=r"nsys could not export .*my run\.nsys-rep: Wrong event order has been detected"

@@ -238,7 +238,7 @@ def test_a_cut_piece_begins_with_its_first_event(tmp_path: Path) -> None:
     assert (report.origin, report.end) == (5_000_000_000, 5_000_000_100)
 
 
-def test_what_happened_before_the_session_began_is_there(tmp_path: Path) -> None:
+def test_events_before_the_session_are_kept(tmp_path: Path) -> None:
     export = Export()
     call(export, "cuInit", -500, 20, 1)
     report = imported(export, tmp_path)

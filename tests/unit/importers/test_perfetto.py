@@ -260,7 +260,7 @@ def test_stages_of_gpus_are_kernels_and_copies(tmp_path: Path) -> None:
     assert [row["stream"] for row in report.table("streams").to_pylist()] == [7]
 
 
-def test_what_has_no_place_is_counted(tmp_path: Path) -> None:
+def test_packets_that_are_not_imported_are_counted(tmp_path: Path) -> None:
     story = Story().tracks()
     story.slice(1, 2, "a").flow_ids.append(3)
     story.packet().chrome_events.SetInParent()

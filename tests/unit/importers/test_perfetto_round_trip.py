@@ -99,7 +99,7 @@ def _kept(table: str, row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in LOST.get(table, ())}
 
 
-def test_everything_drawn_comes_back(tmp_path: Path) -> None:
+def test_a_drawn_timeline_comes_back(tmp_path: Path) -> None:
     extra: dict[str, Any] = {
         "load": {"color": 0xFF12ABEF, "payload_int": -7, "category": "io"},
         "step": {"payload_float": 1.5},
@@ -152,7 +152,7 @@ def test_payloads_come_back(tmp_path: Path) -> None:
     ]
 
 
-def test_what_frameworks_and_mpi_say_comes_back(tmp_path: Path) -> None:
+def test_events_of_frameworks_and_mpi_come_back(tmp_path: Path) -> None:
     when = {"process": 0, "thread": 0, "start": 1_000_001_000, "end": 1_000_003_000}
     tables: dict[str, Any] = {
         "mpi_events": [
@@ -224,7 +224,7 @@ def test_stages_of_gpus_come_back_as_what_ran(tmp_path: Path) -> None:
     assert after.sql(linked).to_pylist() == before.sql(linked).to_pylist()
 
 
-def test_what_tensors_have_is_a_counter(tmp_path: Path) -> None:
+def test_memory_of_tensors_becomes_a_counter(tmp_path: Path) -> None:
     row = {
         "id": 0,
         "process": 0,

@@ -188,7 +188,7 @@ def test_very_many_stacks_are_not_written_out() -> None:
     assert own == [10**9] * 40
 
 
-def test_what_is_no_profile_is_left_to_others(tmp_path: Path) -> None:
+def test_other_files_are_left_to_other_formats(tmp_path: Path) -> None:
     assert format_of(write(tmp_path, STATS)).id == "pstats"
     for data in (
         b'{"a": 1}',

@@ -148,7 +148,7 @@ def test_files_of_two_processes_are_two_processes(tmp_path: Path) -> None:
     assert counts == [{"pid": 717, "n": 2}, {"pid": 900, "n": 2}]
 
 
-def test_what_stats_say(tmp_path: Path) -> None:
+def test_stats_answer_on_an_imported_trace(tmp_path: Path) -> None:
     with imported(story().write_json(tmp_path), tmp_path) as report:
         first = report.stats("cuda_gpu_kern_sum").to_pylist()[0]
         launch = report.stats("launch_latency").to_pylist()

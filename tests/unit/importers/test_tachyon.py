@@ -98,7 +98,7 @@ def test_the_command_says_what_it_imported(tmp_path: Path) -> None:
     assert done.stdout.endswith("run.bin.warplens: 8 sampled stacks\n")
 
 
-def test_what_is_known_of_threads_and_frames(tmp_path: Path) -> None:
+def test_threads_and_frames_are_imported(tmp_path: Path) -> None:
     path = story().write(tmp_path / "run.bin")
     assert [(row["tid"], row["name"]) for row in rows(path, "threads")] == [(100, "main"), (101, None)]
     assert [(row["function"], row["kind"], row["file"], row["line"]) for row in rows(path, "frames")] == [

@@ -40,7 +40,7 @@ def test_regions_come_back_with_their_times_tags_and_payloads() -> None:
     assert (found.start, found.end, found.losses()) == (1_000_000, 2_000_000, [])
 
 
-def test_nothing_ran() -> None:
+def test_a_buffer_without_units_is_empty() -> None:
     found = decode(buffer_bytes([None, None]))
     assert (len(found.units), len(found.events), found.start, found.losses()) == (0, 0, 0, [])
 
@@ -68,7 +68,7 @@ def test_a_unit_lasts_longer_than_the_low_words_reach() -> None:
     assert found.garbled == 0
 
 
-def test_what_does_not_fit_is_counted_and_the_slots_that_would_do_are_named() -> None:
+def test_dropped_events_are_counted_with_the_needed_slots() -> None:
     events = [BufferEvent(1, 1_000_000 + i, 1_000_001 + i) for i in range(20)]
     found = decode(
         buffer_bytes([BufferUnit(events), BufferUnit(events[:8]), BufferUnit(events[:9])], slots=8)
@@ -263,7 +263,7 @@ def test_a_head_that_is_none_is_refused(at: int, value: int, says: str) -> None:
         decode(data)
 
 
-def test_what_is_no_buffer_is_refused() -> None:
+def test_bytes_that_are_no_buffer_are_refused() -> None:
     with pytest.raises(SpoolError, match="10 bytes"):
         decode(bytes(10))
     with pytest.raises(SpoolError, match="layout"):

@@ -43,7 +43,7 @@ def unit(draw: st.DrawFn) -> BufferUnit | None:
 
 
 @given(st.lists(unit(), max_size=6), st.integers(1, 12), st.integers(1, WRAP - 1), st.booleans())
-def test_what_was_recorded_comes_back(
+def test_recorded_events_come_back(
     units: list[BufferUnit | None], slots: int, generation: int, with_generation: bool
 ) -> None:
     found = decode(buffer_bytes(units, slots=slots, generation=generation, with_generation=with_generation))

@@ -41,14 +41,14 @@ def test_address_and_size(kind: int, on_host: bool) -> None:
     assert address_in_dlpack(Exports(kind, shape=(1, 8), strides=(99, 1)), "array")[1] == 64
 
 
-def test_what_is_elsewhere_or_in_pieces_is_refused() -> None:
+def test_memory_elsewhere_or_not_contiguous_is_refused() -> None:
     with pytest.raises(UsageError, match="kind 10"):
         address_in_dlpack(Exports(10), "array")
     with pytest.raises(UsageError, match="one piece"):
         address_in_dlpack(Exports(2, strides=(16, 1)), "array")
 
 
-def test_what_does_not_export_says_why() -> None:
+def test_a_failed_export_passes_its_reason_on() -> None:
     class Refuses:
         def __dlpack__(self) -> None:
             raise RuntimeError("needs a gradient")

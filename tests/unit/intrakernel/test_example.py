@@ -44,7 +44,7 @@ def right() -> list[BufferUnit]:
     return [unit(cta, warp) for cta in range(EXAMPLE_GRID) for warp in range(2)]
 
 
-def test_what_is_right_is_found_right() -> None:
+def test_a_right_buffer_passes_the_check() -> None:
     buffer = recorded(right())
     assert example.check(buffer, buffer.decode()) == []
 
@@ -75,7 +75,7 @@ def wrongs() -> dict[str, tuple[Any, str]]:
 
 
 @pytest.mark.parametrize("what", wrongs())
-def test_what_is_wrong_is_said(what: str) -> None:
+def test_a_wrong_buffer_gets_its_complaint(what: str) -> None:
     change, says = wrongs()[what]
     units = right()
     units[2].events = change(list(units[2].events))

@@ -33,7 +33,7 @@ class Clock:
         self.late = 0
 
 
-def test_what_a_launch_costs_is_not_of_a_pass(gpu: ModuleType) -> None:
+def test_the_cost_of_a_launch_is_not_part_of_a_pass(gpu: ModuleType) -> None:
     clock = Clock()
     noise: Iterator[int] = iter([0, 700, 20, 90_000] * 100)
     cases: dict[str, Callable[[int], object]] = {

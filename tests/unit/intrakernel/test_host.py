@@ -90,12 +90,12 @@ def test_the_head_says_what_was_asked_for() -> None:
         ({"slots": 1 << 20, "grid": 1 << 12}, "32 GiB that kernels reach"),
     ],
 )
-def test_what_cannot_be_is_refused(wrong: dict[str, Any], says: str) -> None:
+def test_impossible_buffers_are_refused(wrong: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         ik.allocate(**{"grid": 4, "device": "cpu", **wrong})
 
 
-def test_what_is_no_buffer_or_a_buffer_where_bytes_are_wanted_is_refused() -> None:
+def test_a_buffer_and_its_bytes_are_not_mixed_up() -> None:
     buffer = ik.allocate(4, device="cpu")
     for other in (None, buffer.memory, buffer.pointer):
         with pytest.raises(UsageError, match="takes what warplens"):
@@ -104,7 +104,7 @@ def test_what_is_no_buffer_or_a_buffer_where_bytes_are_wanted_is_refused() -> No
         ik.decode(buffer)  # type: ignore[arg-type]
 
 
-def test_what_was_decoded_says_how_much_it_is_in_a_line() -> None:
+def test_a_decoded_buffer_prints_its_size() -> None:
     buffer = ik.allocate(2, slots=1, device="cpu")
     assert repr(buffer.decode()) == "<0 events of 0 units, nothing recorded>"
     units = [simulated.SimulatedUnit(buffer.pointer, plan_of(buffer), cta, 0) for cta in range(2)]

@@ -129,7 +129,7 @@ def test_subclasses_are_annotations(nvtx: Any) -> None:
     assert Mine("a").__reduce__()[1][:3] == ("a", None, "mine")
 
 
-def test_nothing_is_open_where_nobody_listens(nvtx: Any) -> None:
+def test_without_a_tool_no_range_opens(nvtx: Any) -> None:
     assert nvtx.attached() is False
     assert nvtx.push_range("x") is None
     assert nvtx.pop_range() is None

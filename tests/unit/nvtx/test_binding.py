@@ -65,7 +65,7 @@ def test_bytes_and_subclasses_of_str_are_texts() -> None:
 
 
 @pytest.mark.slow
-def test_nothing_is_leaked() -> None:
+def test_events_leak_no_reference() -> None:
     message, payload = "message of its own" + str(id(object())), float(id(object()))
 
     def count() -> tuple[int, int]:

@@ -181,7 +181,7 @@ def test_numpy_dtypes_are_samples(record: Record) -> None:
 
 
 @pytest.mark.require("gcc")
-def test_what_does_not_fit_is_told_once_and_the_time_is_kept(record: Record) -> None:
+def test_a_value_that_does_not_fit_warns_once_and_keeps_its_time(record: Record) -> None:
     code = """
         import warnings, warplens.nvtx as nvtx
         with warnings.catch_warnings(record=True) as caught:

@@ -30,7 +30,7 @@ def module_function(a: int, b: str = "b") -> str:
     return b * a
 
 
-def test_it_looks_like_the_function() -> None:
+def test_a_decorated_function_looks_like_the_function() -> None:
     function: Any = module_function
     inner = function.__wrapped__
     assert inspect.isfunction(inner)
@@ -56,7 +56,7 @@ def test_it_looks_like_the_function() -> None:
     assert repr(function).startswith("<annotated <function module_function at ")
 
 
-def test_it_takes_attributes_and_shows_the_functions() -> None:
+def test_a_decorated_function_takes_and_shows_attributes() -> None:
     def plain() -> None: ...
 
     plain.before = 1  # type: ignore[attr-defined]
@@ -69,7 +69,7 @@ def test_it_takes_attributes_and_shows_the_functions() -> None:
         _ = function.missing
 
 
-def test_it_pickles_and_copies_by_reference() -> None:
+def test_a_decorated_function_pickles_by_reference() -> None:
     assert pickle.loads(pickle.dumps(module_function)) is module_function
     assert copy.copy(module_function) is copy.deepcopy(module_function) is module_function
     assert cloudpickle.loads(cloudpickle.dumps(module_function)) is module_function
@@ -141,7 +141,7 @@ def test_abstract_methods_stay_abstract() -> None:
         Base()  # type: ignore[abstract]
 
 
-def test_it_stands_under_other_decorators() -> None:
+def test_a_decorated_function_takes_other_decorators() -> None:
     calls = []
 
     @functools.lru_cache

@@ -154,7 +154,7 @@ def test_numbers_are_payloads(record: Record, payload: str, kind: int, value: fl
     "payload",
     ["2**64", "-2**63-1", "object()", "len", "type('Raises', (), {'__float__': lambda self: 1/0})()"],
 )
-def test_what_is_no_payload_is_left_out_with_a_warning(record: Record, payload: str) -> None:
+def test_an_unsupported_payload_is_left_out_with_a_warning(record: Record, payload: str) -> None:
     code = f"""
         import warnings, warplens.nvtx as nvtx
         with warnings.catch_warnings(record=True) as caught:

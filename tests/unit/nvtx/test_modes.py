@@ -36,7 +36,7 @@ def test_nvtx_disable_silences_everything_with_a_tool(record: Record, value: str
 
 
 @pytest.mark.require("native", "gcc")
-def test_what_is_disabled_is_the_binding_muted(record: Record) -> None:
+def test_disabled_nvtx_is_the_muted_binding(record: Record) -> None:
     code = """
         import os, warplens.nvtx as nvtx
         from warplens.nvtx import _binding

@@ -327,7 +327,7 @@ def test_payloads_that_hold_their_owner_are_collected() -> None:
     """)
 
 
-def test_nothing_is_leaked_by_payloads() -> None:
+def test_payloads_leak_no_reference() -> None:
     class Unique(int): ...
 
     values = [Unique(5)]

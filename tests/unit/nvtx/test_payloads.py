@@ -133,7 +133,7 @@ ARRIVES = [
 ]
 
 
-def test_what_is_given_is_what_arrives(record: Record) -> None:
+def test_a_payload_arrives_as_given(record: Record) -> None:
     assert values(record, [payload for payload, _ in ARRIVES]) == [expected for _, expected in ARRIVES]
 
 
@@ -156,7 +156,7 @@ JSON = [
 
 
 @pytest.mark.slow
-def test_what_no_schema_can_say_is_json(record: Record) -> None:
+def test_payloads_without_a_schema_become_json(record: Record) -> None:
     texts = [arrived["json"] for arrived in values(record, [payload for payload, _ in JSON])]
     assert [
         json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON")) for text in texts
@@ -286,7 +286,7 @@ def test_each_event_reads_its_payload_anew(record: Record) -> None:
     assert sent == [[1]] * 3 + [[1.0, 2.5]] * 3
 
 
-def test_nothing_of_an_earlier_payload_is_sent_again(record: Record) -> None:
+def test_an_earlier_payload_is_not_sent_again(record: Record) -> None:
     code = """
         import warnings, warplens.nvtx as nvtx
         warnings.simplefilter("ignore")
@@ -481,7 +481,7 @@ def test_of_large_payloads_only_the_beginning_is_read(record: Record, payload: s
 @pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.require("numpy")
-def test_what_json_has_of_large_payloads(record: Record) -> None:
+def test_json_of_large_payloads_is_cut(record: Record) -> None:
     code = """
         import numpy, warplens.nvtx as nvtx
         array = numpy.broadcast_to(numpy.float64(1), 10**9)
@@ -555,7 +555,7 @@ def test_payloads_that_change_their_event_while_they_are_read(record: Record) ->
 
 @pytest.mark.slow
 @pytest.mark.require("numpy")
-def test_what_payloads_hold_is_given_back(record: Record) -> None:
+def test_payloads_release_their_memory(record: Record) -> None:
     code = """
         import gc, sys, datetime, numpy, warplens.nvtx as nvtx
         dates = [numpy.datetime64("2020-01-01")] * 3

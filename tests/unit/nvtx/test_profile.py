@@ -277,7 +277,7 @@ def test_a_tool_that_comes_later_hears_what_follows(record: Record, tool: Path) 
     ]
 
 
-def test_it_is_silent_without_the_binding_and_with_nvtx_disable() -> None:
+def test_a_profile_is_silent_without_the_binding_and_with_nvtx_disable() -> None:
     code = """
         import sys, warplens.nvtx as nvtx
         with nvtx.Profile(linenos=False) as profile: assert sys.getprofile() is None

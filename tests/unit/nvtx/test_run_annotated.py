@@ -80,7 +80,7 @@ def run(folder: Path, *arguments: str, **extra: str) -> subprocess.CompletedProc
     ],
     ids=" ".join,
 )
-def test_it_prints_and_exits_as_python_does(folder: Path, arguments: list[str]) -> None:
+def test_the_command_prints_and_exits_like_python(folder: Path, arguments: list[str]) -> None:
     plain, ours = run(folder, *arguments), run(folder, "-m", "warplens.nvtx", *arguments)
     assert (ours.returncode, ours.stdout, ours.stderr) == (plain.returncode, plain.stdout, plain.stderr)
 
@@ -95,9 +95,7 @@ def test_it_prints_and_exits_as_python_does(folder: Path, arguments: list[str]) 
     ],
     ids=str,
 )
-def test_what_it_cannot_run_it_answers_with_the_usage(
-    folder: Path, arguments: list[str], reason: str
-) -> None:
+def test_a_wrong_command_prints_the_usage(folder: Path, arguments: list[str], reason: str) -> None:
     done = run(folder, "-m", "warplens.nvtx", *arguments)
     assert done.returncode == 2
     assert done.stderr.startswith("usage: python -m warplens.nvtx")

@@ -30,7 +30,7 @@ print(*seen)
 """
 
 
-def test_it_is_called_when_the_fork_has_returned() -> None:
+def test_the_hook_runs_after_the_fork_returned() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=60
     )

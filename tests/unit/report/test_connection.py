@@ -46,7 +46,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
         "SELECT * FROM report",
     ],
 )
-def test_nothing_beyond_the_report(report: Report, text: str) -> None:
+def test_sql_reads_no_file_beyond_the_report(report: Report, text: str) -> None:
     outside = report.path.parent
     filled = text.format(outside=outside, inside=report.path / "tables")
     before = sorted(outside.iterdir())

@@ -37,7 +37,7 @@ def spans(report: Report, table: str) -> list[tuple[int, int]]:
     return [((row["start"] - START) // 1000, (row["end"] - START) // 1000) for row in rows]
 
 
-def test_what_was_launched_in_a_window(tmp_path: Path) -> None:
+def test_a_window_has_the_work_launched_in_it(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", PICTURE)
     with open_report(tmp_path / "r.warplens") as report, report.window(1) as one, report.window(2) as two:
         # a's call began before the windows; b has none, and the copy's was not recorded: they count by their own time.

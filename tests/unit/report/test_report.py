@@ -60,7 +60,7 @@ def test_some_columns(report: Report) -> None:
     }
 
 
-def test_what_is_not_there(report: Report) -> None:
+def test_missing_tables_and_columns_are_named(report: Report) -> None:
     with pytest.raises(MissingData, match="no table 'cuda_kernels'"):
         report.table("cuda_kernels")
     with pytest.raises(MissingData, match="no column 'x'"):
@@ -93,7 +93,7 @@ def test_an_unfinished_result_does_not_block_the_next_question(report: Report) -
     assert len(rows.fetchall()) == 5
 
 
-def test_it_can_be_asked_again_after_it_was_closed(report: Report) -> None:
+def test_a_closed_report_opens_again(report: Report) -> None:
     report.sql("SELECT 1")
     report.close()
     assert report.sql("SELECT count(*) AS n FROM threads").to_pylist() == [{"n": 3}]

@@ -30,7 +30,7 @@ def report(tmp_path: Path) -> Path:
     return tmp_path / "r.warplens"
 
 
-def test_what_is_no_report(tmp_path: Path) -> None:
+def test_a_path_that_is_no_report_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     for name, said in (("none", "does not exist"), ("file", "is a file"), ("empty", "is not a report")):
@@ -196,7 +196,7 @@ def test_opening_finishes_what_nobody_runs(tmp_path: Path) -> None:
     assert "events" in heard
 
 
-def test_what_is_still_running_is_left_alone(tmp_path: Path, report: Path) -> None:
+def test_a_running_recording_is_not_finished(tmp_path: Path, report: Path) -> None:
     spool = recording(tmp_path / "spool", launch={})
     note = pending.begin(report, spool)
     with pytest.warns(UserWarning, match="is still recording"):

@@ -47,7 +47,7 @@ def test_a_question_shows_the_tables_that_it_names(report: Report, text: str) ->
         "SELECT table_name FROM (SHOW ALL TABLES) AS t(d, s, table_name, c, ct, tmp)",
     ],
 )
-def test_who_asks_which_there_are_sees_all(report: Report, text: str) -> None:
+def test_a_list_of_tables_has_all_tables(report: Report, text: str) -> None:
     report.sql("SELECT 1 FROM nvtx_ranges")
     column = report.sql(text)
     assert set(column.column(min(column.num_columns - 1, 0)).to_pylist()) >= set(TABLES)

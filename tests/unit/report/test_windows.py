@@ -67,7 +67,7 @@ def test_marks_samples_and_payloads_are_those_inside(report: Report) -> None:
         assert one.sql("SELECT json FROM payloads").column(0).to_pylist() == ['{"a": 1}']
 
 
-def test_what_is_there_for_long_stays(report: Report) -> None:
+def test_a_window_keeps_processes_threads_and_counters(report: Report) -> None:
     with report.window(2) as two:
         for name in ("processes", "threads", "nvtx_counters", "targets", "diagnostics"):
             assert two.table(name).equals(report.table(name)), name
@@ -93,7 +93,7 @@ def test_some_columns_do(report: Report) -> None:
         assert [rows.column_names for rows in stream(one, "nvtx_ranges", ["depth"])] == [["depth"]]
 
 
-def test_there_is_no_such_window(report: Report, tmp_path: Path) -> None:
+def test_a_missing_window_lists_the_others(report: Report, tmp_path: Path) -> None:
     with pytest.raises(
         MissingData,
         match=r"has no window 3 of the capture; it has 1 \(0.000002 s to 0.000013 s\), 2 \(0.000018 s to",

@@ -41,7 +41,7 @@ def test_the_same_question_has_the_same_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("picture", ["main |!mark", "main |<open"])
-def test_what_lasts_no_time_is_not_judged(tmp_path: Path, picture: str) -> None:
+def test_a_report_without_duration_is_not_judged(tmp_path: Path, picture: str) -> None:
     timeline(tmp_path / "r.warplens", picture, tick_ns=0)
     with open_report(tmp_path / "r.warplens") as report:
         judgement = judge(report, Selection())

@@ -18,7 +18,7 @@ gpu0.7 |(backward      )                            (adam              )
 gpu0.8 |(ncclDevKernel_AllReduce_Sum_f32_RING_LL   )"""
 
 
-def test_what_is_not_hidden(tmp_path: Path) -> None:
+def test_exposed_communication_is_counted(tmp_path: Path) -> None:
     finding = one(drawn(tmp_path, looped(STEP, 3)), RULE)
     # 44 - 16 in each; the GPU computes 20 without communication
     assert costs(finding) == (3 * 28, 3 * 20)
@@ -35,7 +35,7 @@ def test_what_is_not_hidden(tmp_path: Path) -> None:
     assert "DDP" in finding.fix
 
 
-def test_what_is_hidden_costs_nothing(tmp_path: Path) -> None:
+def test_hidden_communication_costs_nothing(tmp_path: Path) -> None:
     hidden = STEP.replace(
         "(backward      )                            (adam              )", "(backward".ljust(63) + ")"
     )

@@ -158,7 +158,7 @@ PROGRAMS: dict[str, tuple[Program, str]] = {
 
 @pytest.mark.parametrize("seed", alike(range(6), 0))
 @pytest.mark.parametrize("rule", PROGRAMS)
-def test_what_is_won_lies_between(tmp_path: Path, rule: str, seed: int) -> None:
+def test_the_saving_lies_between_estimate_and_bound(tmp_path: Path, rule: str, seed: int) -> None:
     program, subject = PROGRAMS[rule]
     ends = []
     for planted in (True, False):

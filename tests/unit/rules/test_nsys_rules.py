@@ -62,7 +62,7 @@ def test_cuda_api_sync_without_waiting_wins_nothing(tmp_path: Path) -> None:
     assert ask(drawn(tmp_path, picture), "cuda_api_sync") == []
 
 
-def test_what_was_waited_once_makes_up_for_idle_time_later(tmp_path: Path) -> None:
+def test_a_wait_makes_up_for_later_idle_time_once(tmp_path: Path) -> None:
     # The first call waits 25, and 4 are lost up to the next; that waits for nothing, but behind it the host is late by more.
     picture = """
     main:api |(cudaLaunchKernel#1 )(cudaStreamSynchronize#2)(cuLaunchKernel#3)(cudaStreamSynchronize#4)(cuLaunch#5)

@@ -85,7 +85,7 @@ def test_the_time_without_a_cpu_is_the_bound(tmp_path: Path) -> None:
     assert not ask(ms(tmp_path / "b", STARVED), "waits_for_cpu", least=60)
 
 
-def test_what_a_thread_did_last_is_not_a_wait(tmp_path: Path) -> None:
+def test_the_last_state_of_a_thread_is_not_a_wait(tmp_path: Path) -> None:
     assert not ask(ms(tmp_path, "main:state |(running:1          )(runnable              )"), "waits_for_cpu")
 
 

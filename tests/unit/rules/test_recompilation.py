@@ -54,7 +54,7 @@ def test_compiled_again_in_the_loop(tmp_path: Path) -> None:
     assert finding.evidence[0].text == "torch.compile compiles for step (train.py:11)"
 
 
-def test_it_costs_what_gpus_had_nothing_to_do(tmp_path: Path) -> None:
+def test_recompilation_costs_the_idle_time_of_gpus(tmp_path: Path) -> None:
     text = picture(True, False, False, False, True, False, False, False)
     second = len(COMPILES) + 1 + 4 * len(WORKS)
     busy = "\ngpu0.8      |" + " " * (second + 5) + "(long   )"

@@ -53,7 +53,7 @@ def test_communication_is_left_out(tmp_path: Path) -> None:
     )
 
 
-def test_what_runs_beside_another_kernel_costs_nothing(tmp_path: Path) -> None:
+def test_a_tiny_grid_beside_another_kernel_costs_nothing(tmp_path: Path) -> None:
     beside = f"{STEP}\ngpu0.8 |        (gemm                       )"
     assert costs(one(drawn(tmp_path, beside, cuda=H100), "tiny_grids")) == (31, 30)
 

@@ -71,7 +71,7 @@ def test_kernels_that_wait_each_time(tmp_path: Path) -> None:
         + ALLOCATED,  # once, at the begin
     ],
 )
-def test_nothing_to_say(tmp_path: Path, picture: str) -> None:
+def test_the_rule_is_silent_without_slow_launches(tmp_path: Path, picture: str) -> None:
     assert ask(drawn(tmp_path, picture), RULE) == []
 
 

@@ -92,7 +92,7 @@ def test_a_damaged_copy_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.require("tmpfs")
-def test_where_the_disk_has_no_room_a_copy_in_memory_has_all(tmpfs: Callable[[str], Path]) -> None:
+def test_a_full_disk_restores_pages_in_memory(tmpfs: Callable[[str], Path]) -> None:
     disk = tmpfs("size=1m")
     path = spool(disk, 200)
     before = path.read_bytes()

@@ -231,7 +231,9 @@ def test_a_file_cut_anywhere_gives_what_is_whole(tmp_path: Path) -> None:
         (sw.spool([]).replace(b'"size": 40', b'"size": 99', 1), "the description of the records is broken"),
     ],
 )
-def test_what_is_no_spool_is_refused_by_file_and_offset(tmp_path: Path, data: bytes, said: str) -> None:
+def test_a_file_that_is_no_spool_is_refused_by_file_and_offset(
+    tmp_path: Path, data: bytes, said: str
+) -> None:
     path = sw.write(tmp_path, data)
     with pytest.raises(SpoolError) as caught:
         SpoolFile(path)

@@ -40,7 +40,7 @@ def test_an_empty_word_is_a_word(tmp_path: Path) -> None:
     assert read_register(tmp_path).entries[0].texts == (b"/bin/x", b"x", b"", b"y", b"")
 
 
-def test_what_a_full_disk_cut_off_is_stepped_over(tmp_path: Path) -> None:
+def test_records_cut_off_by_a_full_disk_are_skipped(tmp_path: Path) -> None:
     half = record("program", 8, 1, 21, "/bin/a-long-name", "word")[:75]
     write(tmp_path, record("program", 7, 1, 20, "/bin/x", "x"), half, record("exit", 7, 1, 30), half)
     register = read_register(tmp_path)
@@ -67,7 +67,7 @@ def test_impossible_records_are_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_anything_in_it_is_survived(tmp_path: Path) -> None:
+def test_random_bytes_in_the_register_are_survived(tmp_path: Path) -> None:
     choice = random.Random(4)
     kinds = ("program", "fork", "exec", "exit", "waited", "foreign", "running")
     for _ in range(150):

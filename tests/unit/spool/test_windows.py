@@ -62,14 +62,14 @@ def test_unknown_causes_have_no_name() -> None:
     assert read(sw.control([(10, 20, 99, 1 << 31, 5)])).windows == (Window(1, 10, 20, "none", "none", 5),)
 
 
-def test_all_of_them_used_up() -> None:
+def test_all_windows_used_up_is_noted() -> None:
     table = [(10 * n + 10, 10 * n + 15, 3, 3, 1) for n in range(8192)]
     assert read(sw.control(table)).full
     assert not read(sw.control(table[:-1])).full
     assert len(read(sw.control(table, gate=(1 << 32) - 1)).windows) == 8192
 
 
-def test_what_is_cut_off_is_not_there() -> None:
+def test_windows_beyond_the_cut_are_missing() -> None:
     data = sw.control([(10, 20, 1, 1, 0), (30, 40, 1, 1, 0)])
     assert read_capture(data[:4095]) is None
     assert read(data[:4096]).windows == ()

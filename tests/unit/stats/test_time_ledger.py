@@ -79,7 +79,7 @@ def test_a_program_without_a_gpu_has_its_thread(tmp_path: Path) -> None:
     assert sum(rows.values()) == whole
 
 
-def test_it_names_rules_that_there_are() -> None:
+def test_the_ledger_names_existing_rules() -> None:
     known = {unit.id for unit in catalog.units("rules.checks")}
     assert {name for text in RULES.values() for name in text.split(", ")} <= known
 

@@ -65,7 +65,7 @@ def test_pages_add_up_to_what_the_file_says(version: str, compression: str, more
     assert most > 3
 
 
-def test_what_is_no_header_is_an_error() -> None:
+def test_bytes_that_are_no_page_header_are_refused() -> None:
     data, metadata = written(compression="none")
     column = metadata.row_group(0).column(1)
     begin, size = column.dictionary_page_offset, column.total_compressed_size

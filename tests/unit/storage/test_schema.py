@@ -22,7 +22,7 @@ def test_numbers_have_the_same_type_in_numpy(kind: pa.DataType) -> None:
     assert np.zeros(1, schema.numpy_type(kind)).nbytes * 8 == kind.bit_width
 
 
-def test_nothing_asks_pyarrow_for_a_type_of_pandas() -> None:
+def test_no_module_uses_to_pandas_dtype() -> None:
     """With pyarrow 25, the last for Python 3.10, that fails where pandas is not installed."""
     asking = [
         path.name

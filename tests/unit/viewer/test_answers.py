@@ -264,7 +264,7 @@ def test_a_search_finds_names_and_their_events_in_both_directions(answers: Answe
         answers.search(0, "(", True, 0, 10)
 
 
-def test_what_is_selected_is_summed_by_name(answers: Answers) -> None:
+def test_a_selection_is_summed_by_name(answers: Answers) -> None:
     track = tracks(answers)["host:0/process:0/thread:0/nvtx"]["track"]["track"]
     found = answers.selected(0, 0, 14_000, [track])
     assert found["tracks"] == [{"track": track, "busy": 1.0, "events": 2}]
@@ -310,7 +310,7 @@ def test_a_report_without_steps_says_so_in_the_answer(tmp_path: Path) -> None:
     assert ":step=" not in found["note"]  # which is of the command line
 
 
-def test_what_the_ranges_of_steps_are_called_can_be_said(answers: Answers) -> None:
+def test_steps_takes_the_name_of_the_range(answers: Answers) -> None:
     found = answers.steps(0, "load")
     assert (found["name"], [(one["number"], one["start"]) for one in found["steps"]]) == (
         "load",
@@ -363,7 +363,7 @@ def test_a_question_of_a_report_that_is_not_there_is_told(answers: Answers) -> N
         answers.sql(0, "DROP VIEW kernels")
 
 
-def test_there_is_no_difference_of_one_report(answers: Answers) -> None:
+def test_one_report_has_no_difference(answers: Answers) -> None:
     assert answers.difference() is None
 
 

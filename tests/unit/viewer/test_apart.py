@@ -45,7 +45,7 @@ def _is_there(pid: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for a process in /proc")
-def test_nothing_goes_on_for_a_server_that_was_killed() -> None:
+def test_workers_end_with_a_killed_server() -> None:
     with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         child = int(server.stdout.readline())
@@ -61,7 +61,7 @@ def test_nothing_goes_on_for_a_server_that_was_killed() -> None:
                 os.kill(child, signal.SIGKILL)
 
 
-def test_what_is_no_question_is_not_answered() -> None:
+def test_an_unknown_method_is_not_answered() -> None:
     question = json.dumps({"server": os.getpid(), "reports": [], "method": "close", "arguments": []})
     done = subprocess.run(
         [sys.executable, "-m", apart.__name__], input=question, capture_output=True, text=True

@@ -49,7 +49,7 @@ def answers(tmp_path: Path) -> Iterator[Answers]:
         yield Answers(view_of([found]))
 
 
-def test_it_comes_alone_where_a_report_cannot_be_shown(
+def test_a_page_comes_without_answers_if_a_report_cannot_be_shown(
     answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(report: object) -> None:
@@ -64,7 +64,7 @@ def test_it_comes_alone_where_a_report_cannot_be_shown(
     assert arriving(PAGE, answers) == PAGE
 
 
-def test_it_comes_alone_where_a_report_changes_meanwhile(
+def test_a_page_comes_without_answers_if_a_report_changes(
     answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers.tracks(0)
@@ -81,7 +81,7 @@ def test_it_comes_alone_where_a_report_changes_meanwhile(
     assert arriving(PAGE, answers) != PAGE
 
 
-def test_it_comes_with_what_was_made(answers: Answers) -> None:
+def test_a_page_comes_with_the_ready_answers(answers: Answers) -> None:
     assert arriving(PAGE, answers) == PAGE  # nobody waits for rows that are still to be made
     tree = answers.tracks(0)
     answers.view.title = title = '</script><!--<script>alert(1)</script>\u2028"é\ud800'
@@ -95,7 +95,7 @@ def test_it_comes_with_what_was_made(answers: Answers) -> None:
     assert first["tracks"] == json.loads(json.dumps([tree]))
 
 
-def test_it_comes_alone_where_that_is_too_much_or_there_is_no_page(
+def test_a_page_comes_without_answers_that_are_too_large(
     answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers.tracks(0)

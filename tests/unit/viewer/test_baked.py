@@ -82,7 +82,7 @@ def test_levels_get_finer_and_hold_all_events(held: dict[str, bytes]) -> None:
     assert [len(level["start"]) for level in levels] == sorted(len(level["start"]) for level in levels)
 
 
-def test_what_is_narrow_on_the_coarsest_columns_is_joined(
+def test_narrow_rectangles_are_joined_at_the_coarsest_zoom(
     answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_COARSEST", 1)

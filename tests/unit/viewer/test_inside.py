@@ -43,7 +43,7 @@ def named(found: Answers, name: str) -> dict[str, Any]:
     return next(node for node in walk(found.tracks(0)) if node["name"] == name)
 
 
-def test_they_are_below_the_stream_of_their_kernel_and_folded(tmp_path: Path) -> None:
+def test_regions_are_folded_below_the_stream_of_their_kernel(tmp_path: Path) -> None:
     found = answers(tmp_path / "r.warplens", gemm(sms=2))
     stream = named(found, "Stream 7")
     inside = next(node for node in stream["children"] if node["name"] == "Inside gemm")

@@ -241,7 +241,7 @@ def test_heavy_answers_are_computed_once_and_errors_again() -> None:
     workers.close()
 
 
-def test_what_takes_too_long_goes_on_and_is_there_when_asked_again() -> None:
+def test_a_slow_answer_continues_and_is_ready_for_the_next_request() -> None:
     workers, go = Workers(), threading.Event()
 
     async def ask() -> None:
@@ -254,7 +254,7 @@ def test_what_takes_too_long_goes_on_and_is_there_when_asked_again() -> None:
     workers.close()
 
 
-def test_what_nobody_waits_for_yet_is_told_as_busy_and_fails_alone() -> None:
+def test_background_work_is_busy_and_its_error_stays_there() -> None:
     """A server that ends meanwhile must not end Python under a thread that computes."""
     workers, go = Workers(), threading.Event()
     ended = threading.Event()

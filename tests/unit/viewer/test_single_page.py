@@ -66,7 +66,7 @@ class Elements(HTMLParser):
             self.inside[-1] = (self.open, self.inside[-1][1] + data)
 
 
-def test_all_of_it_is_in_one_file() -> None:
+def test_the_page_is_one_file() -> None:
     page = Elements(single_page(built(), "run", {"meta": b"{}"}).decode())
     assert not [
         attributes

@@ -27,7 +27,7 @@ class Dag:
         self._graph = native.make("critical_new", self._from, self._to, points)
         if native.call("critical_sorted", self._graph) != points:
             raise ReportError(
-                "what waits for what goes round in a circle in this report: its times contradict each other"
+                "the dependency graph has a cycle: timestamps in this report contradict each other"
             )
         self.time, self.delay, self.binding = (np.empty(points, np.int64) for _ in range(3))
         self.dead = 0

@@ -32,7 +32,7 @@ Examples:
     type=click.Choice(["function", "line", "module"]),
     default="function",
     show_default=True,
-    help="What a bar is: frames of one function, of one line, or of one library or file.",
+    help="Group frames by function, by line, or by library or file.",
 )
 @click.option("--reverse", is_flag=True, help="From the functions that samples ended in to their callers.")
 @click.option("--tree", "as_tree", is_flag=True, help="As an indented tree, with the shares as numbers.")

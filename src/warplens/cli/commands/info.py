@@ -43,11 +43,13 @@ Examples:
     show_default=True,
     help="Output format.",
 )
-@click.option("--sql", is_flag=True, help="Print the CREATE VIEWs with which duckdb alone sees the tables.")
+@click.option(
+    "--sql", is_flag=True, help="Print the CREATE VIEW statements that show the tables in duckdb alone."
+)
 @click.option(
     "--trust",
     is_flag=True,
-    help="Finish its recordings though you did not make them here: it is yours, from another machine.",
+    help="Finish your own recordings from another machine.",
 )
 def command(report: Path, form: str, sql: bool, trust: bool) -> None:
     """Say what a report holds: its parts, processes, tables, time span and diagnostics."""

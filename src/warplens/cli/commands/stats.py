@@ -304,7 +304,7 @@ def apart(todo: list[Job], by: str | None) -> list[Job]:
     known = {job.stat: job.stat.constant("BY") or () for job in todo}
     if by is not None and not any(by in values for values in known.values()):
         others = ", ".join(unit.id for unit in catalog.units(FAMILY) if by in (unit.constant("BY") or ()))
-        raise UsageError(f"none of these tables is kept apart by {by}; with -r, these are: {others}.")
+        raise UsageError(f"none of these tables can be grouped by {by}; with -r, these are: {others}.")
     return [replace(job, options={"by": by, **job.options}) if by in known[job.stat] else job for job in todo]
 
 

@@ -25,10 +25,10 @@ Examples:
     "--keep",
     type=float,
     metavar="SECONDS",
-    help="Keep only the last SECONDS; a flight recorder then goes on.",
+    help="Keep only the last SECONDS; a flight recorder then continues.",
 )
 @click.option(
-    "--wait/--no-wait", default=True, show_default=True, help="Wait until the report holds what was recorded."
+    "--wait/--no-wait", default=True, show_default=True, help="Wait until the report is up to date."
 )
 def command(session: str | None, keep: float | None, wait: bool) -> None:
     """Stop recording in a running session, and bring its report up to date.

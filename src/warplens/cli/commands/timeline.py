@@ -62,7 +62,7 @@ Examples:
     "most",
     type=click.IntRange(1),
     metavar="N",
-    help="Maximum number of threads, the busiest first. Default: 24, and three of each group that are alike.",
+    help="Maximum number of threads, the busiest first. Default: 24, and three of each group of similar ones.",
 )
 @click.option(
     "--tasks",
@@ -96,7 +96,7 @@ Examples:
 @click.option(
     "--inside",
     metavar="NAME",
-    help="Show what launches with this in their name recorded inside; the longest, without --range.",
+    help="Show the inside of launches with this in their name; without --range, of the longest.",
 )
 @click.option(
     "--color",

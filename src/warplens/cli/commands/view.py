@@ -58,7 +58,7 @@ Examples:
 @click.option(
     "--no-browser", is_flag=True, help="Start no browser; print the ssh line that forwards the port."
 )
-@click.option("--follow", is_flag=True, help="While it is recorded, show what is new as it comes.")
+@click.option("--follow", is_flag=True, help="Show new events while the program is recorded.")
 @click.option(
     "--export",
     "page",
@@ -95,7 +95,7 @@ def command(
     from warplens.viewer.server.serving import Server, listen
 
     if len(reports) > _MOST:
-        raise UsageError(f"{len(reports)} reports are too many to look at: at most {_MOST}.")
+        raise UsageError(f"{len(reports)} reports are too many for one page: at most {_MOST}.")
     handing_over = perfetto or perfetto_ui is not None
     if handing_over and (len(reports) > 1 or follow):
         raise UsageError("--perfetto hands over one report, as it is now.")

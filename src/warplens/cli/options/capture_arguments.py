@@ -18,17 +18,17 @@ from warplens.recording.options.capture import DEFAULTS, CaptureOptions, Convert
 from warplens.recording.options.settings import settings, split_escaped, unescaped
 
 ARGUMENTS = (
-    Argument(("-y", "--delay"), "SECONDS", "Begin to record so long after the program's start."),
+    Argument(("-y", "--delay"), "SECONDS", "Start recording SECONDS after the program's start."),
     Argument(
         ("-d", "--duration"),
         "SECONDS",
-        "End the recording so long after its beginning; the program goes on, see --kill.",
+        "Stop recording SECONDS after the recording's start; the program continues, see --kill.",
     ),
     Argument(("-Y", "--start-later"), "", "Record nothing until `warplens start`, from another terminal."),
     Argument(
         ("-c", "--capture-range"),
         "TRIGGER",
-        "What opens a window of recording: nvtx, the range that -p names; cudaProfilerApi; none.  [default: none]",
+        "What opens a window of recording: nvtx (the range of -p), cudaProfilerApi, none.  [default: none]",
     ),
     Argument(
         ("-p", "--nvtx-capture"),
@@ -44,7 +44,7 @@ ARGUMENTS = (
     Argument(
         ("--kill",),
         "SIGNAL",
-        "What the program and its processes get when the recording is over before they are: none, sigterm, sigkill or a number. The "
+        "Signal for the program and its processes if the recording ends before them: none, sigterm, sigkill or a number. The "
         "exit code is then 128 + signal.  [default: none]",
     ),
     Argument(
@@ -67,7 +67,7 @@ ARGUMENTS = (
     Argument(
         ("--session-new",),
         "NAME",
-        "The name by which `warplens start`, `stop` and `status` find this recording.",
+        "Name of this recording for `warplens start`, `stop` and `status`.",
     ),
     *cpu_arguments.ARGUMENTS,
     *cuda_arguments.ARGUMENTS,

@@ -24,7 +24,7 @@ ARGUMENTS = (
     Argument(
         ("-b", "--backtrace"),
         "HOW",
-        "How native stacks are found: fp (frame pointers), dwarf (unwind tables), auto, lbr (as auto), none.  [default: auto]",
+        "How native stacks are unwound: fp (frame pointers), dwarf (unwind tables), auto, lbr (as auto), none.  [default: auto]",
     ),
     Argument(
         ("--sampling-frequency",),
@@ -34,7 +34,7 @@ ARGUMENTS = (
     Argument(
         ("--cpuctxsw",),
         "WHAT",
-        "When threads ran, waited for a CPU or were blocked: process-tree or none.  [default: as --sample]",
+        "Record when threads ran, waited for a CPU or were blocked: process-tree or none.  [default: as --sample]",
     ),
     Argument(
         ("--python-sampling",),
@@ -51,20 +51,22 @@ ARGUMENTS = (
         "WHETHER",
         "Python samples with the instruction, from CPython 3.11 on: true or false.  [default: false]",
     ),
-    Argument(("--osrt-threshold",), "NS", "With -t osrt: leave out calls that are shorter.  [default: 1000]"),
+    Argument(("--osrt-threshold",), "NS", "With -t osrt: leave out shorter calls.  [default: 1000]"),
     Argument(
         ("--osrt-backtrace-threshold",),
         "NS",
-        "With -t osrt: record the stack of calls that are longer.  [default: 80000]",
+        "With -t osrt: record the stacks of longer calls.  [default: 80000]",
     ),
     Argument(
-        ("--osrt-backtrace-depth",), "FRAMES", "With -t osrt: the most frames of such a stack.  [default: 24]"
+        ("--osrt-backtrace-depth",),
+        "FRAMES",
+        "With -t osrt: maximum number of frames of such a stack.  [default: 24]",
     ),
     Argument(("--osrt-file-access",), "", "Record all calls on files with their bytes, however short."),
     Argument(
         ("--gil-threshold",),
         "NS",
-        "With -t gil: hold and wait times that are shorter are only summed up.  [default: 10000]",
+        "With -t gil: only sum up shorter hold and wait times.  [default: 10000]",
     ),
     Argument(
         ("--torch-inputs",),

@@ -19,7 +19,7 @@ ARGUMENTS = (
         "HOW",
         "node: the kernels and copies of CUDA graphs, one by one; graph: each launch as a whole, at less cost.  [default: node]",
     ),
-    Argument(("--cuda-memory-usage",), "", "Record what is allocated and freed on GPUs."),
+    Argument(("--cuda-memory-usage",), "", "Record allocations and frees on GPUs."),
     Argument(
         ("--cuda-event-trace",),
         "WHETHER",
@@ -28,9 +28,9 @@ ARGUMENTS = (
     Argument(
         ("--cuda-trace-all-apis",),
         "",
-        "Record calls of CUDA that only ask for something, too, such as cudaGetLastError.",
+        "Also record calls of CUDA that only query something, such as cudaGetLastError.",
     ),
-    Argument(("--cuda-um-migrations",), "", "Record what moves between host and GPUs of unified memory."),
+    Argument(("--cuda-um-migrations",), "", "Record migrations of unified memory between host and GPUs."),
     Argument(
         ("--cuda-um-cpu-page-faults",), "", "Record faults of the host in unified memory, and migrations."
     ),
@@ -44,7 +44,7 @@ ARGUMENTS = (
     Argument(
         ("--cuda-flush-interval",),
         "MS",
-        "How often finished records are fetched: what a killed program loses. 0: when CUPTI's buffers are full.  [default: 200]",
+        "Time between two fetches of finished records; a killed program loses this much. 0: when CUPTI's buffers are full.  [default: 200]",
     ),
     Argument(("--cupti",), "PATH", "Use this libcupti, or the one in this folder."),
 )

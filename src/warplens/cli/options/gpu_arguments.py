@@ -19,11 +19,11 @@ ARGUMENTS = (
         "Sample the GPUs: nvml (utilization, memory, power, clocks, temperature, throttling), gpm (and what their parts do, on Hopper "
         "and later), none.  [default: nvml]",
     ),
-    Argument(("--gpu-metrics-frequency",), "HZ", "How often, from 0.1 to 100 times a second.  [default: 10]"),
+    Argument(("--gpu-metrics-frequency",), "HZ", "Samples a second, 0.1 to 100.  [default: 10]"),
     Argument(
         ("--gpu-metrics-device", "--gpu-metrics-devices"),
         "LIST",
-        "Which GPUs: their numbers as nvidia-smi has them, all or none.  [default: all]",
+        "GPUs to sample: numbers as in nvidia-smi, all or none.  [default: all]",
     ),
 )
 _KINDS: dict[str, Kind] = {"none": "none", "nvml": "nvml", "gpm": "gpm"}

@@ -46,7 +46,7 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
     Args:
         report: the report.
         selection: which part of it.
-        by: `device`, `stream`, `process` or `rank`: what rows are kept apart by.
+        by: `device`, `stream`, `process` or `rank`: column that divides the rows.
     """
     apart = By(report, by)
     groups: dict[tuple[Key, str], list[GpuOverlap]] = {}

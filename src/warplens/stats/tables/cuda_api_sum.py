@@ -45,7 +45,7 @@ def table(report: Report, selection: Selection, *, by: str = "") -> pa.Table:
     Args:
         report: the report.
         selection: which part of it.
-        by: `process` or `rank`: what rows are kept apart by; nothing for all together.
+        by: `process` or `rank`: column that divides the rows; nothing for all together.
     """
     apart = By(report, one_of("by", by, BY)) if by else None
     rows = grouped_by(

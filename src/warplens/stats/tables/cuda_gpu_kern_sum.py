@@ -62,7 +62,7 @@ def table(
         nvtx_name: put the innermost NVTX push/pop range around the launch before the name, with a slash.
         base: the function's name alone, without namespaces, template arguments and parameters.
         mangled: the name as in the binary.
-        by: `device`, `process`, `rank` or `stream`: what rows are kept apart by.
+        by: `device`, `process`, `rank` or `stream`: column that divides the rows.
         all_gpus: sum over all GPUs and processes.
     """
     chosen, apart = naming(base, mangled), None if all_gpus else By(report, by)

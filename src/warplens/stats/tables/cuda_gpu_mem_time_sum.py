@@ -44,7 +44,7 @@ def table(report: Report, selection: Selection, *, by: str = "device", all_gpus:
     Args:
         report: the report.
         selection: which part of it.
-        by: `device`, `process`, `rank` or `stream`: what rows are kept apart by.
+        by: `device`, `process`, `rank` or `stream`: column that divides the rows.
         all_gpus: sum over all GPUs and processes.
     """
     relation = operations(categories=[MEMORY])

@@ -52,7 +52,7 @@ def table(report: Report, selection: Selection, *, bins: int = 50, peak: bool = 
         peak: who held what when it was most.
     """
     if bins < 1:
-        raise UsageError(f"`:bins={bins}` is no number of stretches; give 1 or more.")
+        raise UsageError(f"`:bins={bins}` is no number of bins; give 1 or more.")
     begin, end = selection.window(report) or report.span
     recorded = [level for level in levels(report) if level.time[0] < end]
     if not recorded:

@@ -59,7 +59,7 @@ def table(report: Report, selection: Selection, *, by: str = "kernel") -> pa.Tab
     Args:
         report: the report.
         selection: which part of it.
-        by: what rows are kept apart by, beside kernel and tag: `kernel` (nothing), `launch`, `sm`, `warp` or `role`.
+        by: column that divides rows further, beside kernel and tag: `kernel` (nothing), `launch`, `sm`, `warp` or `role`.
     """
     title = _TITLES[one_of("by", by, BY)]
     recorded = launches(report, selection)

@@ -59,7 +59,7 @@ def table(
     Args:
         report: the report.
         selection: which part of it.
-        by: `device`, `stream`, `process` or `rank`: what rows are kept apart by.
+        by: `device`, `stream`, `process` or `rank`: column that divides the rows.
         slow_call: ns from which a call counts as slow.
         late: ns from which a latency counts as late.
     """

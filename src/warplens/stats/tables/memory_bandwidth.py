@@ -51,11 +51,11 @@ def table(report: Report, selection: Selection, *, by: str = "device", bins: int
     Args:
         report: the report.
         selection: which part of it.
-        by: `device`, `stream`, `process` or `rank`: what rows are kept apart by.
+        by: `device`, `stream`, `process` or `rank`: column that divides the rows.
         bins: into how many stretches the time is cut; 0: one row for all of it.
     """
     if not 0 <= bins <= 1_000_000:
-        raise UsageError(f"`:bins={bins}` is no number of stretches of time; give one up to 1000000.")
+        raise UsageError(f"`:bins={bins}` is no number of bins; give 1 to 1,000,000.")
     apart = By(report, by)
     groups: dict[tuple[Key, str], list[Moved]] = {}
     for part in moved(report, selection):

@@ -44,7 +44,7 @@ def table(report: Report, selection: Selection, *, by: str = "function") -> pa.T
     Args:
         report: the report.
         selection: which part of it.
-        by: what calls are kept apart by, beside their function: `function` (nothing), `process` or `thread`.
+        by: column that divides calls further, beside their function: `function` (nothing), `process` or `thread`.
     """
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {"Source": "kind", "Name": "name"}

@@ -44,7 +44,7 @@ def table(report: Report, selection: Selection, *, by: str = "function") -> pa.T
     Args:
         report: the report.
         selection: which part of it.
-        by: what messages are kept apart by, beside their function: `function` (nothing) or `process`.
+        by: column that divides messages further, beside their function: `function` (nothing) or `process`.
     """
     per = _PER[one_of("by", by, tuple(_PER))]
     calls = chosen(report, selection, "mpi_events")

@@ -43,7 +43,7 @@ def table(report: Report, selection: Selection, *, by: str = "function") -> pa.T
     Args:
         report: the report.
         selection: which part of it.
-        by: what rows are kept apart by, beside their name: `function` (nothing), `process` or `thread`.
+        by: column that divides rows further, beside their name: `function` (nothing), `process` or `thread`.
     """
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {"Kind": "kind", "Name": "name"}

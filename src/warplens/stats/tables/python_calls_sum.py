@@ -53,7 +53,7 @@ def table(report: Report, selection: Selection, *, by: str = "function", kind: s
     Args:
         report: the report.
         selection: which part of it.
-        by: what calls are kept apart by, beside their function: `function` (nothing), `process` or `thread`.
+        by: column that divides calls further, beside their function: `function` (nothing), `process` or `thread`.
         kind: `function`, `task`, `exception`, `warning`, `lock`, `pause` or `all`.
     """
     one_of("kind", kind, _KINDS)

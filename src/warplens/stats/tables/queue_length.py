@@ -47,11 +47,11 @@ def table(report: Report, selection: Selection, *, by: str = "stream", limit: in
     Args:
         report: the report.
         selection: which part of it.
-        by: `stream`, `device`, `process` or `rank`: what rows are kept apart by.
+        by: `stream`, `device`, `process` or `rank`: column that divides the rows.
         limit: how many launches fill the queue of a stream.
     """
     if limit < 1:
-        raise UsageError(f"`:limit={limit}` is no length of a queue; give a number from 1.")
+        raise UsageError(f"`:limit={limit}` is no length of a queue; give 1 or more.")
     apart, calls = By(report, by), ApiCalls(report)
     queues = apart.grouped(
         ((gpu.process, gpu.device, stream), part)

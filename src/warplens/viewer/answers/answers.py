@@ -203,7 +203,7 @@ class Answers:
 
         opened = self.view.report(report)
         if not text.strip():
-            raise UsageError("there is no question: write a SELECT")
+            raise UsageError("the query is empty: write a SELECT")
         answer = self._processes.ask(opened, text)
         table: dict[str, Any] = answer["table"]
         links = sql_links(opened, text, answer["places"])

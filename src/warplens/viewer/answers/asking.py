@@ -65,8 +65,8 @@ class SqlProcesses:
         if self._closed:
             raise errors.QueryError("the server is being ended")
         if process.late:
-            raise errors.QueryError(f"the question took longer than {limits.SQL_S:g} s: {_BESIDE}")
-        raise errors.QueryError(f"the question takes more memory than there is for one: {_BESIDE}")
+            raise errors.QueryError(f"the query took longer than {limits.SQL_S:g} s: {_BESIDE}")
+        raise errors.QueryError(f"the query needs more memory than one query may use: {_BESIDE}")
 
     def _taken(self) -> _Process:
         with self._lock:

@@ -124,9 +124,7 @@ def _read(output: bytes) -> Any:
     try:
         answer = json.loads(output)
     except ValueError:
-        raise errors.QueryError(
-            "the question ended without an answer: there may be too little memory for it"
-        ) from None
+        raise errors.QueryError("the request ended without an answer: memory may be short") from None
     if "error" in answer:
         raise getattr(errors, answer["error"])(answer["text"])
     return answer["answer"]

@@ -124,7 +124,7 @@ def test_a_timer_stands_in_for_counters(rate: int, said: str) -> None:
         (errno.EMFILE, 2, False, "ulimit -n", "docker"),
     ],
 )
-def test_what_is_refused_comes_with_the_line_that_allows_it(
+def test_a_refused_source_comes_with_the_setting_that_allows_it(
     error: int, paranoid: int | None, filtered: bool, said: str, unsaid: str
 ) -> None:
     found = _found(Answers(events=error, paranoid=paranoid, filtered=filtered))

@@ -56,7 +56,7 @@ def _read(text: str) -> CaptureOptions:
         ("--session-new one", {"session": "one"}),
     ],
 )
-def test_what_is_typed(text: str, values: dict[str, object]) -> None:
+def test_capture_arguments_become_options(text: str, values: dict[str, object]) -> None:
     options = _read(text)
     expected = {name: getattr(DEFAULTS, name) for name in CaptureOptions.__dataclass_fields__} | values
     assert {name: getattr(options, name) for name in expected} == expected

@@ -66,7 +66,7 @@ def _given(text: str) -> dict[str, str]:
         ("--cudabacktrace=sync,kernel:20000", {"backtrace": (("kernel", 20000), ("sync", 1000))}),
     ],
 )
-def test_what_is_typed(text: str, values: dict[str, object]) -> None:
+def test_cuda_arguments_become_options(text: str, values: dict[str, object]) -> None:
     assert capture_options(_given(text)).cuda == CudaOptions(**values)  # type: ignore[arg-type]
 
 
@@ -99,7 +99,7 @@ def test_cupti_is_a_file_or_the_newest_of_a_folder(tmp_path: Path) -> None:
     assert capture_options(_given(f"--cupti={tmp_path}/libcupti.so")).cuda.cupti == tmp_path / "libcupti.so"
 
 
-def test_what_is_not_built_yet_is_known() -> None:
+def test_options_without_effect_are_named() -> None:
     assert not_yet(_given("--cudabacktrace=all --cuda-graph-trace=node:host-only")) == []
     assert not_yet(_given("--cuda-graph-trace=node:host-and-device:nvtx-precapture")) == [
         "--cuda-graph-trace …:host-and-device",

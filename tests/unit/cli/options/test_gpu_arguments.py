@@ -31,7 +31,7 @@ def _given(text: str) -> dict[str, str]:
         ("--gpu-metrics-devices=none --gpu-metrics=gpm", GpuMetrics("none", chosen=True)),
     ],
 )
-def test_what_is_typed(text: str, expected: GpuMetrics) -> None:
+def test_gpu_arguments_become_options(text: str, expected: GpuMetrics) -> None:
     assert capture_options(_given(text)).gpu_metrics == expected
 
 
@@ -52,7 +52,7 @@ def test_nonsense_is_said(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
-def test_who_asks_for_more_than_there_is_hears_of_it() -> None:
+def test_a_rate_above_the_limit_prints_a_note() -> None:
     assert slower_than_asked(_given("--gpu-metrics-frequency 100")) is None
     assert slower_than_asked({}) is None
     assert "at most 100 times a second" in str(slower_than_asked(_given("--gpu-metrics-frequency 10000")))

@@ -126,9 +126,7 @@ def test_the_share_of_the_run_grades_a_finding(bound: int | None, grade: Severit
         (None, "low", "low"),
     ],
 )
-def test_what_is_won_grades_it_not_the_rule(
-    estimate: int | None, given: Severity | None, grade: Severity
-) -> None:
+def test_the_saving_grades_a_finding(estimate: int | None, given: Severity | None, grade: Severity) -> None:
     assert (
         graded(
             Finding(

@@ -62,7 +62,7 @@ def test_a_small_tree() -> None:
     assert heading(rows) == "Processes: 5, of which 2 recorded"
 
 
-def test_what_is_alike_is_folded_with_all_below_it() -> None:
+def test_similar_processes_are_folded_with_their_children() -> None:
     rows = Rows()
     make = rows.put("make")
     for number in range(200):

@@ -32,7 +32,9 @@ def _lines(path: Path, manifest: Manifest, **sources: dict[str, Any]) -> list[st
         return list(summary(report, manifest))
 
 
-def test_what_was_recorded_and_what_took_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_counts_records_and_lists_the_longest_ranges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "run.warplens"
     manifest = timeline(path, PICTURE)
@@ -132,7 +134,7 @@ def test_a_cost_that_was_not_measured_is_not_made_up(tmp_path: Path) -> None:
     assert "nothing" in " ".join(_lines(path, timeline(path, "main |[a ]"), nvtx={"on": False}))
 
 
-def test_what_few_programs_have_is_named_where_it_is_there(tmp_path: Path) -> None:
+def test_rare_kinds_are_counted_only_if_present(tmp_path: Path) -> None:
     path = tmp_path / "run.warplens"
     picture = "main |[step   ]\nmain#t1 | {fetch }\nmain#t2 | {fetch }\nmain~mem |1 2 3"
     text = "\n".join(_lines(path, timeline(path, picture, payloads={"step": [1]})))
@@ -146,7 +148,7 @@ def test_a_recording_of_counters_alone_has_something_to_show(tmp_path: Path) -> 
     assert "warplens timeline" in text
 
 
-def test_what_kernels_recorded_inside_is_named(tmp_path: Path) -> None:
+def test_the_summary_names_launches_that_recorded_inside(tmp_path: Path) -> None:
     path = tmp_path / "run.warplens"
     launches = [
         DrawnLaunch(
@@ -216,7 +218,7 @@ def test_gpus_of_another_part_are_not_summed_up(tmp_path: Path) -> None:
     assert "busy 18.0 us" in text
 
 
-def test_what_recording_graphs_costs_or_hides_is_said(tmp_path: Path) -> None:
+def test_the_summary_names_cost_and_gaps_of_graph_recording(tmp_path: Path) -> None:
     path = tmp_path / "run.warplens"
     picture = """
         gpu0.7  |(gemm )(gemm )(add )

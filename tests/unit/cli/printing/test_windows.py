@@ -67,7 +67,7 @@ def test_counters_hold_until_the_window_closes(path: Path) -> None:
     assert (row["Samples"], row["Last"], row["TimeAvg"]) == (2, 3, pytest.approx((2 * 7 + 3 * 2) / 9))
 
 
-def test_nothing_in_the_window(path: Path) -> None:
+def test_an_empty_window_skips_its_table(path: Path) -> None:
     result = ask("stats", str(path), "--window=1", "-r", "nvtx_mark_trace")
     assert (result.exit_code, result.stderr) == (
         1,
@@ -144,7 +144,7 @@ def test_many_windows_are_counted() -> None:
 @pytest.mark.parametrize(
     ("opened", "closed", "told"), [("start", "end", False), ("start", None, False), ("time", "end", True)]
 )
-def test_what_is_worth_telling(opened: str, closed: str | None, told: bool) -> None:
+def test_only_unusual_windows_are_printed(opened: str, closed: str | None, told: bool) -> None:
     assert worth_telling([{"opened_by": opened, "closed_by": closed}]) is told
     assert not worth_telling([])
 

@@ -99,7 +99,9 @@ def draw(path: Path, *options: str) -> str:
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("name", few(PICTURES, 2))
-def test_it_looks_as_before(name: str, style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_timeline_looks_like_its_golden_file(
+    name: str, style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("COLORTERM", raising=False)
     timeline(tmp_path / "run.warplens", PICTURES[name], counters=COUNTERS)

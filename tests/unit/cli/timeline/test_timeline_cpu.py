@@ -48,7 +48,7 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("style", few(STYLES, 3))
-def test_it_looks_as_before(style: str, story: Path) -> None:
+def test_the_cpu_timeline_looks_like_its_golden_file(style: str, story: Path) -> None:
     assert draw(story, *STYLES[style]) == (GOLDEN / f"cpu-{style}.txt").read_text(encoding="utf-8")
 
 

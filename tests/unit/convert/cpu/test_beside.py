@@ -82,7 +82,7 @@ def test_two_run_at_once() -> None:
     beside.close()
 
 
-def test_one_that_fails_stops_the_others() -> None:
+def test_a_failed_task_stops_the_others() -> None:
     beside = Beside(2)
     begun = threading.Event()
 

@@ -67,7 +67,7 @@ def test_counts_are_added_up_and_the_rest_is_told_once(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_refused_says_what_would_allow_it(tmp_path: Path) -> None:
+def test_a_refused_source_names_the_setting_that_allows_it(tmp_path: Path) -> None:
     found = report(tmp_path, {"cpu_notice": [{"notice": 8, "value": 1, "name": 2}]}, texts=TEXTS)
     message = found.notes("perf-denied")[0]["message"]
     assert message.startswith("thread states is missing in process 10: perf_event_open was refused (EPERM)")
@@ -75,7 +75,7 @@ def test_what_is_refused_says_what_would_allow_it(tmp_path: Path) -> None:
     assert "--cap-add PERFMON" in message
 
 
-def test_what_an_older_python_cannot_tell_is_no_warning(tmp_path: Path) -> None:
+def test_a_feature_of_newer_pythons_is_no_warning(tmp_path: Path) -> None:
     found = report(
         tmp_path,
         {"cpu_notice": [{"notice": 19, "name": 1}]},

@@ -12,7 +12,7 @@ from tests.unit.convert.cpu.spools import DATA, FRAMES, MAIN, OPEN, READ, SEM_WA
 from warplens.convert.cpu import os_words
 
 
-def test_what_calls_say(tmp_path: Path) -> None:
+def test_os_calls_have_target_result_and_bytes(tmp_path: Path) -> None:
     rows = [
         call(1_000, 2_000, READ, fd=3, result=50, object=4_096, text=DATA, flags=1, stack=2),
         call(1_500, 1_600, SEM_WAIT, result=-1, domain=4, object=0x7F00, tid=11),

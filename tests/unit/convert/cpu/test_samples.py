@@ -31,7 +31,7 @@ def state(kind: int, start: int, end: int, **more: int) -> dict[str, int]:
     return {"domain": kind, "start": start, "end": end, "tid": 10, "cpu": NOWHERE, **more}
 
 
-def test_what_samples_say(tmp_path: Path) -> None:
+def test_samples_have_count_stack_and_state(tmp_path: Path) -> None:
     rows = [
         sample(5_000, 8_000, count=4, flags=0x03, name=TASK),
         sample(2_000, tid=11, domain=NATIVE, cpu=1, flags=0x04 | 0x08, stack=1),

@@ -24,7 +24,7 @@ def of(
     return sample(start, end, domain=3, cpu=number, flags=flags, stack=stack, **more)
 
 
-def test_what_a_task_was_seen_to_do(tmp_path: Path) -> None:
+def test_task_samples_have_state_and_function(tmp_path: Path) -> None:
     rows = [
         of(1, 2_000, 6_000, OUTER, stack=2, name=TASK, count=4),
         of(2, 2_000, 3_000, READY, name=POLL),

@@ -54,7 +54,7 @@ def test_a_device(tmp_path: Path) -> None:
     )
 
 
-def test_what_nobody_described_but_ran_is_there(tmp_path: Path) -> None:
+def test_a_gpu_without_a_description_has_a_row(tmp_path: Path) -> None:
     found = report(
         tmp_path,
         {

@@ -47,7 +47,7 @@ def test_totals_as_a_slow_count_has_them(seed: int) -> None:
     assert (size.tolist(), total.tolist()) == slow(operations)
 
 
-def test_nothing_at_all() -> None:
+def test_no_operation_gives_empty_totals() -> None:
     size, total = running(*np.empty((5, 0), np.int64))
     assert len(size) == len(total) == 0
 

@@ -94,7 +94,7 @@ def test_copies_alone_that_come_to_nothing_from_then_on(tmp_path: Path) -> None:
     assert (row["count"], row["time"]) == (15, 7_000)
 
 
-def test_what_came_to_nothing_before_the_first_launch_did_was_nothing(tmp_path: Path) -> None:
+def test_calls_before_the_first_missing_launch_do_not_count(tmp_path: Path) -> None:
     (row,) = finished(tmp_path, calls([COPY, LAUNCH, COPY, LAUNCH]), [2]).notes(MISSING)
     assert row["count"] == 1
 
@@ -161,7 +161,7 @@ def test_the_cause_where_it_is_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("flush_ms", "missing", "late"), [(200, 4, 3), (2_000, 0, 7), (0, 0, 7)])
-def test_what_was_under_way_when_the_program_was_killed(
+def test_calls_in_progress_at_a_kill_are_excused(
     tmp_path: Path, flush_ms: int, missing: int, late: int
 ) -> None:
     """Its last seconds are excused, and all since the last record where CUPTI was never asked for any."""
@@ -176,7 +176,7 @@ def test_what_was_under_way_when_the_program_was_killed(
 @pytest.mark.parametrize(
     ("flush_ms", "since"), [(200, "up to the last 200 ms,"), (0, "since CUPTI's buffers were last full,")]
 )
-def test_what_may_be_missing_of_a_program_that_was_killed(tmp_path: Path, flush_ms: int, since: str) -> None:
+def test_a_killed_program_may_lack_its_last_work(tmp_path: Path, flush_ms: int, since: str) -> None:
     """All that is known of it has work; what came after may be in no buffer that was given out."""
     killed = finished(
         tmp_path, calls([LAUNCH]), [1], control=sw.control(WINDOWS, flush_ms=flush_ms), end_ns=0
@@ -189,7 +189,7 @@ def test_what_may_be_missing_of_a_program_that_was_killed(tmp_path: Path, flush_
 
 
 @pytest.mark.parametrize("wide", [{"cuda_notice": [{"notice": 1, "start": 500}]}, {}])
-def test_nothing_was_to_come_where_cuda_was_not_recorded(tmp_path: Path, wide: Any) -> None:
+def test_without_cuda_recording_no_work_is_missing(tmp_path: Path, wide: Any) -> None:
     assert not report(tmp_path, wide, texts=TEXTS, end_ns=0).notes(UNFLUSHED)
 
 
@@ -236,5 +236,5 @@ def test_contexts_that_no_call_made(
         (None, 0),
     ],
 )
-def test_what_functions_ask_for(name: str | None, kind: int) -> None:
+def test_each_function_requests_its_kind_of_work(name: str | None, kind: int) -> None:
     assert unanswered.kind_of(name) == kind

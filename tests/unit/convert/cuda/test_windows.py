@@ -125,7 +125,7 @@ def test_events_and_external_ids_go_with_their_calls(tmp_path: Path) -> None:
     assert found.columns("external_ids", "external", "correlation", "api", "kind") == [(103, 3, 1, "custom0")]
 
 
-def test_what_the_last_seconds_are_of_a_flight_recorder(tmp_path: Path) -> None:
+def test_a_flight_recorder_keeps_calls_of_the_last_seconds(tmp_path: Path) -> None:
     wide = {"cuda_api": CALLS, "cuda_kernel": [work(3, 1_700, 1_800), work(4, 2_500, 2_600)]}
     found = report(
         tmp_path, wide, control=sw.control([(100, 0, 1, 0, 0)], keep_ns=200), end_ns=2_150, **AFTER_START

@@ -49,7 +49,7 @@ def test_modules_are_named() -> None:
     ]
 
 
-def test_what_is_far_from_all_functions_has_no_name() -> None:
+def test_an_address_far_from_all_functions_has_no_name() -> None:
     assert find(SHOWN, 0, 0x1000, 0xFFFFFFFF80FFFFFF, 0xFFFFFFFF90000000, 0xFFFFFFFFFFFFFFFF) == [None] * 5
 
 

@@ -192,7 +192,7 @@ def test_damaged_files(library: Path, tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\x7fELF", b"x" * 100, b"\x7fELF\x01" + bytes(100)])
-def test_what_is_no_elf_file(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_no_elf_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x").write_bytes(data)
     with pytest.raises(BadElf):
         Elf(tmp_path / "x")

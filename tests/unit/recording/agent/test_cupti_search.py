@@ -108,7 +108,7 @@ def test_any_other_program_may_start_the_python_that_path_finds(tmp_path: Path) 
     assert interpreter_of("/bin/sh", {"PATH": "/no/such"}) is None
 
 
-def test_what_the_environment_says(tmp_path: Path) -> None:
+def test_variables_name_folders_of_cupti(tmp_path: Path) -> None:
     first, second = _library(tmp_path, "kit/lib64/libcupti.so.12", "kit/lib/libcupti.so.11")
     _library(tmp_path, "with:colon/lib64/libcupti.so.12")
     environment = {"PATH": "", "CUDA_HOME": str(tmp_path / "kit"), "CUDA_PATH": str(tmp_path / "with:colon")}

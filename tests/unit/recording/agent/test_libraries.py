@@ -78,7 +78,7 @@ def test_a_file_without_sections_is_read_whole(tmp_path: Path) -> None:
     assert carries_nvtx(str(path))
 
 
-def test_what_is_no_library_carries_nothing(tmp_path: Path) -> None:
+def test_a_file_that_is_no_library_contains_no_nvtx(tmp_path: Path) -> None:
     whole = elf(tmp_path / "lib.so", {b".rodata": MARK}).read_bytes()
     for number, content in enumerate(
         [

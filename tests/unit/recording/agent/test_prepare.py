@@ -107,7 +107,7 @@ print(json.dumps([loaded, {name: os.environ[name] for name in os.environ if "INJ
 
 
 @pytest.mark.require("native")
-def test_it_imports_nothing() -> None:
+def test_prepare_imports_no_other_package() -> None:
     loaded, found = _prepared()
     assert found == {INJECTION: AGENT}
     ours = {name for name in loaded if name.partition(".")[0] == "warplens"}

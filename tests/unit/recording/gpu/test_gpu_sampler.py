@@ -101,7 +101,7 @@ def test_gpm_adds_what_lies_between_two_readings(sample: Sample) -> None:
     assert other["Power"] == 500.5
 
 
-def test_what_a_gpu_does_not_know_is_missing(sample: Sample) -> None:
+def test_metrics_that_a_gpu_lacks_are_missing(sample: Sample) -> None:
     _, (_, *lines) = sample(CHOSEN, "mig")
     assert [_values(lines[0])[name] for name in ("GPU Utilization", "Memory Utilization", "Power")] == [
         None,
@@ -123,7 +123,7 @@ def test_only_the_gpus_that_were_asked_for(sample: Sample) -> None:
     assert {line[1] for line in lines} == {1}
 
 
-def test_nothing_is_read_outside_of_the_windows(sample: Sample) -> None:
+def test_gpus_are_read_inside_of_windows_only(sample: Sample) -> None:
     asked: list[None] = []
 
     def recording() -> bool:

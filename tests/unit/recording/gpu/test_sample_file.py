@@ -18,7 +18,7 @@ def lines(path: Path) -> list[int]:
     return [json.loads(line)[0] for line in rest]
 
 
-def test_everything_is_kept_without_a_limit(tmp_path: Path) -> None:
+def test_without_a_limit_all_samples_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "x"
     file = SampleFile(path, HEAD, lambda count: True, None)
     assert all(file.add(json.dumps([time, TEXT])) for time in range(1, 10_000))
@@ -46,7 +46,7 @@ def test_a_flight_recorder_has_the_latest_and_what_was_saved(tmp_path: Path) -> 
     assert path.stat().st_size <= charged <= path.stat().st_size + 20 * STEP
 
 
-def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+def test_a_sample_beyond_the_limit_is_refused(tmp_path: Path) -> None:
     room = 3 * STEP
 
     def charge(count: int) -> bool:

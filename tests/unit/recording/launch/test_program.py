@@ -33,7 +33,7 @@ def test_path_is_searched_in_order(tmp_path: Path) -> None:
     )
 
 
-def test_what_cannot_run_does_not_hide_what_can(tmp_path: Path) -> None:
+def test_a_file_that_cannot_run_does_not_hide_a_program(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     (tmp_path / "a" / "prog").mkdir()

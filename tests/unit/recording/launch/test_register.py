@@ -16,7 +16,7 @@ from warplens.spool.registry import FOREIGN, RUNNING, WAITED, read_register
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording is for Linux")
 
 
-def test_what_the_launcher_adds_can_be_read(tmp_path: Path) -> None:
+def test_entries_of_the_launcher_can_be_read(tmp_path: Path) -> None:
     register = Register(tmp_path)
     register.waited(7, 137)
     register.foreign(8, 3, "/bin/static", ["static", "a b", ""])
@@ -67,7 +67,7 @@ def test_a_deleted_register_is_made_again_and_keeps_what_it_had(tmp_path: Path) 
     assert [entry.pid for entry in read_register(spool).entries] == [7, 8, 9]
 
 
-def test_where_it_cannot_be_made_nothing_breaks(tmp_path: Path) -> None:
+def test_a_register_that_cannot_be_created_fails_quietly(tmp_path: Path) -> None:
     register = Register(tmp_path / "nowhere")
     register.waited(7, 0)
     register.look()
@@ -75,7 +75,7 @@ def test_where_it_cannot_be_made_nothing_breaks(tmp_path: Path) -> None:
     assert register.failed is not None
 
 
-def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+def test_the_register_is_not_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "processes.log").symlink_to(tmp_path / "other")
     register = Register(tmp_path)
     register.close()

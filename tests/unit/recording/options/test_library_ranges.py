@@ -33,7 +33,7 @@ def test_the_libraries_are_told_what_the_user_has_not_told_them(
     assert switched_on(traces, environment) == expected
 
 
-def test_who_is_silenced_is_known() -> None:
+def test_silenced_libraries_are_named() -> None:
     environment = {"NCCL_NVTX_DISABLE": "1", "CUDNN_NVTX_LEVEL": "0", "CUBLAS_NVTX_LEVEL": "1"}
     assert silenced(("nccl", "cudnn", "cublas"), environment) == [
         ("nccl", "NCCL_NVTX_DISABLE", "1"),
@@ -43,6 +43,6 @@ def test_who_is_silenced_is_known() -> None:
     assert silenced(("nccl",), {"NCCL_NVTX_DISABLE": "0"}) == []
 
 
-def test_what_they_say_is_nvtx() -> None:
+def test_traces_of_libraries_include_nvtx() -> None:
     assert chosen_traces("cuda,cublas-verbose") == (("cuda", "cublas-verbose", "nvtx"), [])
     assert chosen_traces("nccl,nvtx") == (("nccl", "nvtx"), [])

@@ -160,7 +160,7 @@ def test_long_command_lines_are_cut(folder: Path, members: list[Membership]) -> 
 
 
 @pytest.mark.parametrize("what", ["serve.lock", "serve.sock", "serve.json", None])
-def test_it_notices_that_it_cannot_be_found_any_more(
+def test_a_session_notices_that_its_entry_was_removed(
     folder: Path, members: list[Membership], what: str | None
 ) -> None:
     members.append(join("serve", "x"))
@@ -172,7 +172,7 @@ def test_it_notices_that_it_cannot_be_found_any_more(
     assert not members[0].in_place()
 
 
-def test_what_lies_in_the_way_without_a_lock_is_replaced(folder: Path, members: list[Membership]) -> None:
+def test_entries_without_a_lock_are_replaced(folder: Path, members: list[Membership]) -> None:
     folder.mkdir(mode=0o700)
     for name in ("serve.sock", "serve.json", f".serve.{os.getpid()}.lock"):
         (folder / name).touch()

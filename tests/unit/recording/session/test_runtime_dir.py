@@ -37,7 +37,7 @@ def listed(environment: dict[str, str]) -> list[str]:
     return [directory.path for directory in found]
 
 
-def test_it_is_created_private_where_the_variable_says(tmp_path: Path) -> None:
+def test_the_directory_of_the_variable_is_created_private(tmp_path: Path) -> None:
     wanted = tmp_path / "sessions"
     assert opened({OVERRIDE: str(wanted)}) == str(wanted)
     assert stat.S_IMODE(wanted.stat().st_mode) == 0o700
@@ -86,7 +86,7 @@ def test_a_directory_of_another_user_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("squatter", ["file", "link", "open"])
-def test_where_the_name_is_taken_another_is_found_by_all(shared: Path, tmp_path: Path, squatter: str) -> None:
+def test_a_taken_name_leads_all_to_another(shared: Path, tmp_path: Path, squatter: str) -> None:
     name = shared / f"warplens-{os.geteuid()}"
     if squatter == "file":
         name.touch()

@@ -226,7 +226,7 @@ def test_an_answer_without_end_is_not_read_for_ever(session: Callable[[Handler],
         ask("serve", {"do": "x"})
 
 
-def test_which_session_is_meant_must_be_clear(session: Callable[[Handler], Session]) -> None:
+def test_an_ambiguous_session_is_refused(session: Callable[[Handler], Session]) -> None:
     with pytest.raises(UsageError, match="No session runs"):
         ask(None, {"do": "x"})
     session(echo)

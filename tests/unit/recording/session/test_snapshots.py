@@ -68,7 +68,7 @@ def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launcher:
     return Launcher(tmp_path)
 
 
-def test_who_asks_while_one_is_written_gets_the_next(launcher: Launcher) -> None:
+def test_a_request_during_a_snapshot_gets_the_next_one(launcher: Launcher) -> None:
     launcher.ask()
     launcher.begun(1)
     launcher.ask()

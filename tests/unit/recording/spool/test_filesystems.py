@@ -77,7 +77,7 @@ def test_memory_is_tmpfs(tmp_path: Path) -> None:
         (0x1, "unknown"),
     ],
 )
-def test_what_statfs_says_has_a_name(
+def test_known_file_systems_have_names(
     magic: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filesystems, "_magic", lambda path: magic)
@@ -89,7 +89,7 @@ def test_nfs_alone_is_refused() -> None:
     assert [name for name in names if is_refused(name)] == ["nfs", "nfs4"]
 
 
-def test_what_statfs_cannot_tell_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_file_system_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filesystems, "_magic", lambda path: 0)
     assert filesystem_of(tmp_path, tmp_path / "missing") == "unknown"
 

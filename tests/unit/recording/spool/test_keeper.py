@@ -30,7 +30,7 @@ def control(spool: Path) -> Iterator[ControlPage]:
     page.close()
 
 
-def test_nothing_deleted_nothing_to_rescue(spool: Path, control: ControlPage) -> None:
+def test_without_deletions_no_file_is_rescued(spool: Path, control: ControlPage) -> None:
     (spool / "a.spool").write_bytes(b"a")
     keeper = SpoolKeeper(spool, control)
     keeper.look()
@@ -96,7 +96,7 @@ def test_a_directory_that_cannot_come_back_loses_the_files(
     assert keeper.lost == 1
 
 
-def test_it_sees_until_when_a_killed_process_lived(spool: Path, control: ControlPage) -> None:
+def test_the_keeper_notes_the_death_of_a_killed_process(spool: Path, control: ControlPage) -> None:
     keeper = SpoolKeeper(spool, control)
     with subprocess.Popen(["sleep", "60"]) as killed, subprocess.Popen(["sleep", "60"]) as orderly:
         header = bytearray(4096)

@@ -89,7 +89,7 @@ def test_a_server_that_starts_processes_for_three_days(days: Days) -> None:
     days.close()
 
 
-def test_what_is_young_or_alive_stays(days: Days) -> None:
+def test_young_and_living_spools_stay(days: Days) -> None:
     alive, dead = days.file(f"h-{os.getpid()}-{start_ticks(os.getpid())}"), days.file(DEAD)
     other = days.spool / "what others wrote.spool"
     other.write_bytes(b"")
@@ -103,7 +103,7 @@ def test_what_is_young_or_alive_stays(days: Days) -> None:
 @pytest.mark.parametrize(
     ("begun", "ended", "stays"), [(-50, -20, True), (-50, 0, True), (-50, -40, False), (5, 10, False)]
 )
-def test_what_was_saved_stays(begun: int, ended: int, stays: bool, days: Days) -> None:
+def test_spools_in_saved_windows_stay(begun: int, ended: int, stays: bool, days: Days) -> None:
     """The window holds the last 30 s before now; processes by when they began and ended, s from now."""
     now = days.agent.clock_sample().monotonic
     days.agent.open_window(days.control.address, 1, now - 100 * SECOND)

@@ -53,7 +53,7 @@ def test_a_report_is_overwritten_once_there_is_a_place(tmp_path: Path) -> None:
     assert not place.spool.path.exists()
 
 
-def test_what_is_given_up_leaves_a_report_as_it_was(tmp_path: Path) -> None:
+def test_an_abandoned_recording_leaves_the_report_unchanged(tmp_path: Path) -> None:
     report = _old(tmp_path / "x.warplens")
     (report / "manifest.d" / "old.json").write_text('{"format": "warplens-report", "job": "j"}')
     place = take_place(

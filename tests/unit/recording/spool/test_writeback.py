@@ -36,7 +36,7 @@ def _spool(folder: Path) -> Path:
     return path
 
 
-def test_what_is_written_does_not_wait_in_memory(tmp_path: Path) -> None:
+def test_written_pages_do_not_stay_dirty(tmp_path: Path) -> None:
     path = _spool(tmp_path)
     if _waiting(path) < SIZE >> 13:
         pytest.skip("this file system keeps nothing waiting")

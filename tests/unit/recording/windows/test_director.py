@@ -123,7 +123,7 @@ def test_the_delay_opens_the_window_and_the_duration_counts_from_then(make: Call
         director.start()
 
 
-def test_nothing_is_killed_unless_asked(make: Callable[..., _Directed]) -> None:
+def test_without_kill_no_process_is_killed(make: Callable[..., _Directed]) -> None:
     director = make(duration=0.01)
     director.begin()
     assert director.finished.wait(PATIENCE_S)

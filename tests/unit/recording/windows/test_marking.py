@@ -96,7 +96,7 @@ def test_an_asynchronous_generator_is_refused() -> None:
         warplens.capture(numbers)
 
 
-def test_where_nobody_records_it_loads_nothing_slow() -> None:
+def test_capture_outside_of_a_recording_loads_no_slow_module() -> None:
     text = """
 import sys, warplens
 before = set(sys.modules)

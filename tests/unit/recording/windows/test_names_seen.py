@@ -45,7 +45,7 @@ def test_broken_files_are_read_as_far_as_they_go(tmp_path: Path) -> None:
         assert isinstance(names_seen(tmp_path), set), number
 
 
-def test_what_somebody_may_have_meant() -> None:
+def test_similar_names_are_suggested() -> None:
     names = {"Step", "train_step", "load", "stop", "step"}
     assert like("step", names)[0] == "Step"
     assert set(like("step", names)) == {"Step", "stop", "train_step"}
@@ -71,6 +71,6 @@ def test_how_a_capture_range_is_named(text: str, name: tuple[str, str, bool]) ->
 
 
 @pytest.mark.parametrize("text", ["", "@d", "a@b@c"])
-def test_what_names_none(text: str) -> None:
+def test_a_text_without_a_name_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         capture_name(text)

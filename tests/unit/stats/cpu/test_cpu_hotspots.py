@@ -224,7 +224,7 @@ def test_the_profile_of_waiting(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_does_not_go_together(report: Report, tmp_path: Path) -> None:
+def test_options_that_exclude_each_other_are_refused(report: Report, tmp_path: Path) -> None:
     wrong: list[dict[str, Any]] = [
         {"by": "colour"},
         {"tree": "oak"},

@@ -114,7 +114,7 @@ def test_memory_of_each_gpu(tmp_path: Path) -> None:
     assert (second["Device"], second["Peak (MB)"], second["Peak At (ns)"]) == ("H100 (1)", 0.0005, 1_000)
 
 
-def test_what_was_held_before_the_selection_counts(tmp_path: Path) -> None:
+def test_memory_held_before_the_selection_counts(tmp_path: Path) -> None:
     report = drawn(tmp_path, MEMORY)
     (found,) = rows(report, "gpu_memory_sum", Selection.parse("15us/"))
     assert (found["Peak (MB)"], found["Peak At (ns)"], found["End (MB)"]) == (5.0, 15_000, 3.0)

@@ -72,7 +72,7 @@ def odd(path: Path, seed: int, most: int) -> None:
     ("seed", "most"),
     alike([(0, 1 << 64), (1, 1 << 64), (2, 1 << 40), (3, 1 << 40)], (0, 1 << 64), (2, 1 << 40)),
 )
-def test_anything_at_all(tmp_path: Path, seed: int, most: int) -> None:
+def test_every_stat_survives_random_reports(tmp_path: Path, seed: int, most: int) -> None:
     odd(tmp_path / "r.warplens", seed, most)
     report = open_report(tmp_path / "r.warplens")
     computed = 0

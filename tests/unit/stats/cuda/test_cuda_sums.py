@@ -139,7 +139,7 @@ def test_migrations_of_unified_memory_are_copies(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_everything_the_gpu_did(report: Report) -> None:
+def test_cuda_gpu_sum_has_all_gpu_work(report: Report) -> None:
     found = rows(report, "cuda_gpu_sum", base=True)
     assert list(found[0]) == [*SUM, "Category", "Operation"]
     assert [(row["Category"], row["Operation"], row["Total Time (ns)"]) for row in found] == [

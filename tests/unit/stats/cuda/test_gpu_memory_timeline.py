@@ -109,7 +109,7 @@ def test_totals_that_were_not_recorded_are_counted(tmp_path: Path) -> None:
         assert [(row["Memory (MB)"], row["Allocations"]) for row in stat(report, peak=True)] == [(12, 2)]
 
 
-def test_what_cannot_be_answered(tmp_path: Path) -> None:
+def test_missing_data_and_wrong_options_are_named(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", "main |[step   ]")
     with open_report(tmp_path / "r.warplens") as report:
         with pytest.raises(MissingData, match="does not contain GPU memory data"):

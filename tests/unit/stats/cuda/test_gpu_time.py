@@ -208,7 +208,7 @@ def test_the_peak_of_a_known_device(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", STATS)
-def test_nothing_to_say(tmp_path: Path, name: str) -> None:
+def test_without_gpu_work_the_stat_names_the_missing_data(tmp_path: Path, name: str) -> None:
     schedule = Schedule()
     schedule.call(0, 0, 10)
     report = open_report(schedule.write(tmp_path / "r.warplens"))

@@ -118,7 +118,7 @@ def test_both_at_once_share_what_is_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [{"sample_blocks": 4}, {"units_lost": 3}])
-def test_where_blocks_are_missing_it_is_not_judged(tmp_path: Path, how: dict[str, Any]) -> None:
+def test_a_launch_with_missing_blocks_is_not_judged(tmp_path: Path, how: dict[str, Any]) -> None:
     story = Story()
     waves(story.launch(end=300, **how), 9, 4)
     (row,) = imbalance(tmp_path, story)

@@ -123,7 +123,7 @@ def test_one_role_has_no_pair(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_a_wait(tag: str, waits: bool) -> None:
+def test_tags_of_waits_are_recognised(tag: str, waits: bool) -> None:
     assert is_wait(tag) is waits
 
 
@@ -192,7 +192,7 @@ def test_a_producer_that_waits_is_no_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tags", [("load", "mma"), ("first", "wait"), ("compute_load", "wait")])
-def test_it_does_not_judge_what_it_cannot_know(tmp_path: Path, tags: tuple[str, str]) -> None:
+def test_roles_without_waits_are_not_judged(tmp_path: Path, tags: tuple[str, str]) -> None:
     story = Story()
     launch = story.launch()
     launch.unit(0, 0, 0, 0, 1000).region(tags[0], 0, 900)
@@ -228,7 +228,7 @@ def test_recording_that_takes_too_long(tmp_path: Path) -> None:
     assert "a record every 200 ns" in finding.cause
 
 
-def test_what_was_dropped(tmp_path: Path) -> None:
+def test_dropped_records_make_a_finding(tmp_path: Path) -> None:
     story = Story()
     story.launch(units_lost=2).unit(0, 0, 0, 0, 100_000, dropped=3).region("mma", 0, 50)
     with open_report(story.write(tmp_path / "r.warplens", end=200_000)) as report:

@@ -108,7 +108,7 @@ def test_a_slash_names_the_role(tmp_path: Path) -> None:
         ]
 
 
-def test_what_was_dropped_is_noted(report: Report) -> None:
+def test_dropped_records_are_noted(report: Report) -> None:
     table = catalog.find("stats.tables", "intrakernel_sum").load().table(report, Selection())
     assert notes(table) == ["6 records were dropped (slots=67 would hold all)."]
 
@@ -121,7 +121,7 @@ def test_a_filter_chooses_launches(report: Report) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_not_there(tmp_path: Path, report: Report) -> None:
+def test_missing_data_and_wrong_options_are_named(tmp_path: Path, report: Report) -> None:
     with pytest.raises(UsageError, match="by=thread"):
         asked(report, by="thread")
     with (
@@ -150,9 +150,7 @@ def test_what_is_not_there(tmp_path: Path, report: Report) -> None:
     max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(seed=st.integers(0, 10**6), by=st.sampled_from(["kernel", "launch", "sm", "warp"]))
-def test_it_is_what_a_plain_reading_says(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, by: str
-) -> None:
+def test_the_sums_equal_a_plain_count(tmp_path_factory: pytest.TempPathFactory, seed: int, by: str) -> None:
     story = chance(seed)
     lengths: dict[Any, list[int]] = defaultdict(list)
     spans: dict[Any, int] = defaultdict(int)

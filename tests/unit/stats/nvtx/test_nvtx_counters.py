@@ -101,7 +101,7 @@ def test_samples_without_a_value_are_told(tmp_path: Path) -> None:
     assert notes(table) == ["1 without a value, not counted."]
 
 
-def test_what_stands_for_a_value(tmp_path: Path) -> None:
+def test_samples_without_a_value_repeat_or_skip(tmp_path: Path) -> None:
     samples: list[dict[str, Any]] = [
         {"no_value": "unchanged"},
         {"value_int": 7},

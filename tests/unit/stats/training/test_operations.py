@@ -86,7 +86,7 @@ def report(tmp_path: Path) -> Report:
     return open_report(tmp_path / "r.warplens")
 
 
-def test_what_operations_take(report: Report) -> None:
+def test_operations_have_self_and_total_times(report: Report) -> None:
     columns = ("Calls", "CPU Self (ns)", "CPU Total (ns)", "GPU Self (ns)", "GPU Total (ns)", "Launches")
     found = {
         row["Op"]: tuple(row[name] // (TICK if "ns" in name else 1) for name in columns)

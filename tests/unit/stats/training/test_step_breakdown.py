@@ -118,7 +118,7 @@ def test_parts_from_ranges_and_what_the_gpu_did_meanwhile(tmp_path: Path) -> Non
         ("step", None),
     ],
 )
-def test_what_names_say(message: str, part: str | None) -> None:
+def test_names_of_ranges_choose_the_part(message: str, part: str | None) -> None:
     assert part_of(message) == part
 
 

@@ -53,7 +53,7 @@ def indexes(report: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
-def test_it_is_made_once_and_lies_in_the_report(report: Path) -> None:
+def test_an_index_is_built_once_inside_the_report(report: Path) -> None:
     told: list[tuple[str, float]] = []
     store = open_store(report)
     with LaneIndex.open(store, store.parts[0], None, lambda stage, done: told.append((stage, done))) as index:
@@ -91,7 +91,7 @@ def test_an_index_of_other_files_is_made_again(report: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no permissions as on Unix")
-def test_where_the_report_cannot_be_written_it_goes_to_the_cache(report: Path, tmp_path: Path) -> None:
+def test_an_index_of_a_read_only_report_goes_to_the_cache(report: Path, tmp_path: Path) -> None:
     (report / "index").write_text("in the way: nobody can make a folder here, root neither")
     with opened(report, tmp_path / "cache") as index:
         assert index.path.parent == tmp_path / "cache"
@@ -196,7 +196,7 @@ def test_parts_of_several_hosts_are_on_one_clock(tmp_path: Path) -> None:
     assert second.at(0, 0, hit.start) == hit
 
 
-def test_what_a_killed_builder_left_goes_when_the_next_one_writes(report: Path) -> None:
+def test_files_of_a_killed_builder_are_removed_by_the_next(report: Path) -> None:
     folder = report / "index"
     folder.mkdir()
     left, young = folder / ".a.lanes.1.tmp", folder / ".b.lanes.2.tmp"
@@ -209,7 +209,7 @@ def test_what_a_killed_builder_left_goes_when_the_next_one_writes(report: Path) 
 
 
 @pytest.mark.parametrize(("what", "bytes_"), [("_BYTES_PER_ROW", 50 << 20), ("_BYTES_PER_NAME", 200 << 20)])
-def test_what_does_not_fit_is_left_to_the_first_look(
+def test_a_large_index_is_left_to_the_first_view(
     report: Path, monkeypatch: pytest.MonkeyPatch, what: str, bytes_: int
 ) -> None:
     monkeypatch.setattr(building, "LARGE", 1)

@@ -91,7 +91,7 @@ def test_names_count_together_or_not_at_all(tmp_path: Path) -> None:
         assert index.cells([(0, 0)], 0, 40, 2, groups[:0]).column.tolist() == []
 
 
-def test_what_runs_at_once_is_covered_once(tmp_path: Path) -> None:
+def test_overlapping_slices_cover_a_column_once(tmp_path: Path) -> None:
     slices = [
         One("kernels", 0, 0, 0, 8, "copy", 0),
         One("kernels", 0, 0, 4, 12, "Gemm", 1),

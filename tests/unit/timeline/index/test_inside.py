@@ -104,7 +104,7 @@ def test_many_blocks_need_few_rows_and_names(tmp_path: Path) -> None:
     assert {name for rows in tracks(report, "intrakernel_units").values() for *_, name in rows} == {"block"}
 
 
-def test_what_names_no_launch_or_unit_is_still_shown(tmp_path: Path) -> None:
+def test_events_without_launch_or_unit_are_shown(tmp_path: Path) -> None:
     tables = launch_tables(
         [DrawnLaunch("gemm", 0, 200, [Warp(0, 0, 0, 0, 150, [Region("work", 0, 100)])])], origin=0
     )

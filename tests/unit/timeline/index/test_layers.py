@@ -36,7 +36,7 @@ def names(report: Path, layer: str) -> list[str]:
     return sorted(name for (one, _), rows in slices(report).items() if one == layer for *_, name in rows)
 
 
-def test_what_a_layer_is_made_of_is_in_its_table() -> None:
+def test_the_columns_of_a_layer_are_in_its_table() -> None:
     for layer in LAYERS:
         columns = {column.name: column for column in TABLES[layer.table].columns}
         wanted = {*layer.keys, *layer.names, layer.color, layer.depth, layer.link} - {""}

@@ -72,7 +72,7 @@ def test_a_row_is_found_with_and_without_its_time(tmp_path: Path, ordered: bool)
 
 
 @pytest.mark.slow
-def test_what_is_open_at_a_time(tmp_path: Path) -> None:
+def test_at_returns_the_slice_open_at_a_time(tmp_path: Path) -> None:
     slices = at_random(4, 2000)
     rng = random.Random(0)
     with opened(tmp_path, slices) as index:
