@@ -34,6 +34,7 @@ def report(tmp_path: Path) -> Path:
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make an index of however small a part when it is finished."""
     monkeypatch.setattr(building, "LARGE", 1)
+    monkeypatch.setattr("warplens.storage.manifest.INDEXED", 1)
 
 
 def opened(report: Path, cache: Path | None = None, part: int = 0) -> LaneIndex:
