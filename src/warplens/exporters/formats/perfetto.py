@@ -160,18 +160,18 @@ class _Writer:
     def __init__(self, report: Report, file: BinaryIO, gpu_stages: bool) -> None:
         self.report = report
         self.file = file
-        self.tracks = Tracks(report)
+        self.tracks = Tracks.of(report)
         self.places = {process.key: index for index, process in enumerate(self.tracks.processes)}
         self.names = Interned(_NAME)
         self.categories = Interned(_CATEGORY)
         self.notes = Interned(_ANNOTATION)
         self.texts = Interned(_TEXT)
-        self.cuda = CudaTracks(report, self.tracks)
-        self.cpu = CpuTracks(report, self.tracks)
-        self.inside = InsideTracks(report, self.tracks, self.cuda)
+        self.cuda = CudaTracks.of(report, self.tracks)
+        self.cpu = CpuTracks.of(report, self.tracks)
+        self.inside = InsideTracks.of(report, self.tracks, self.cuda)
         self.rows = [*self.cuda.rows, *self.inside.rows, *self.cpu.rows]
         self.stages = Stages(self.tracks, self.cuda.rows) if gpu_stages else None
-        self.gpu = GpuCounters(report)
+        self.gpu = GpuCounters.of(report)
         # Ids that differ between reports, so that concatenated traces stay apart; small, for they come with every event.
         digest = int.from_bytes(
             hashlib.blake2b(" ".join(m.id for m in report.manifests).encode(), digest_size=8).digest(),
