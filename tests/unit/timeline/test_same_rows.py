@@ -83,7 +83,7 @@ NOT_IN_EXPORTS = {
 
 def page(report: Report) -> Shown:
     """Layer and owner of each row of the tree. Its tasks share a row, and a copy is in two rows: on its stream, and by its direction."""
-    tree = RowTree(Entities(report))
+    tree = RowTree(Entities.of(report))
     lanes = Lanes.open(report.stored, None)
     for lane in lanes.all:
         tree.add(lane)
