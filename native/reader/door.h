@@ -45,8 +45,8 @@ struct Failure {
 };
 
 // A function of the library. `types`: of the result, then of the arguments, with blanks between: `i8`, `u4`, … as NumPy has them; `i8[]`
-// an array that is read, `i8[]=` one that is filled; `*NAME` a handle; `&SIZE` a structure of SIZE bytes. `free` frees a handle that
-// the function makes.
+// an array that is read, `i8[]=` one that is filled; `*NAME` a handle; `table` columns by name that are read,
+// `table=` those that come back (arrow.h). `free` frees a handle that the function makes.
 struct Function {
   const char *name;
   const char *types;
@@ -86,7 +86,7 @@ std::string handle_type() {
 // How a type crosses. By default: a number, as it is.
 template <typename T>
 struct Crossing {
-  static_assert(std::is_arithmetic_v<T>, "pass numbers, Array<T>, a handle T & or a structure const T *");
+  static_assert(std::is_arithmetic_v<T>, "pass numbers, Array<T>, a handle T & or GivenColumns");
   using Raw = T;
   static T in(Raw raw) { return raw; }
   static Raw out(T value) { return value; }
@@ -125,15 +125,6 @@ struct Crossing<std::unique_ptr<T>> {
   static Raw out(std::unique_ptr<T> value) { return value.release(); }
   static std::string type() { return handle_type<T>(); }
   static void free(void *handle) { delete static_cast<T *>(handle); }
-};
-
-// A structure of Python's.
-template <typename T>
-struct Crossing<T *> {
-  static_assert(std::is_class_v<T>, "pass an Array, which knows its size");
-  using Raw = T *;
-  static T *in(Raw raw) { return raw; }
-  static std::string type() { return std::string("&").append(std::to_string(sizeof(T))); }
 };
 
 template <auto function, typename Type>

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
-import ctypes
+import contextlib
+import gc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from warplens import native
@@ -29,7 +32,7 @@ def _calls() -> list[tuple[str, ast.Call]]:
             if isinstance(node, ast.Call):
                 name = ast.unparse(node.func)
                 inside = DOOR in path.parents and name in ("call", "make")
-                if inside or name in ("native.call", "native.make", "native.table"):
+                if inside or name in ("native.call", "native.make"):
                     calls.append((f"{path.relative_to(PACKAGE)}:{node.lineno}", node))
     return calls
 
@@ -62,8 +65,7 @@ def test_each_call_names_a_function_with_as_many_arguments() -> None:
         if ast.unparse(node.args[0]) == "name":  # the door's own
             continue
         used |= set(names)
-        added = 2 if ast.unparse(node.func) == "native.table" else 0
-        given = len(node.args) - 1 + added
+        given = len(node.args) - 1
         is_open = any(isinstance(argument, ast.Starred) for argument in node.args)
         several = isinstance(node.args[0], ast.JoinedStr)
         for name in sorted(names):
@@ -119,21 +121,52 @@ def test_a_number_that_does_not_fit_is_an_error() -> None:
         native.call("trace_rows", trace, 1 << 20)
 
 
-def test_a_structure_of_another_size_is_an_error() -> None:
-    class Wrong(ctypes.Structure):
-        _fields_ = (("rows", ctypes.c_int64),)
+def _codes(*codes: int | None) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array([0], pa.uint32()), safe=False)
 
+
+@pytest.mark.parametrize(
+    ("columns", "what"),
+    [
+        ({"end": ROW}, "the column start is missing"),
+        ({"start": ROW.astype(np.int32)}, "the column start is of another type"),
+        ({"start": [1, None]}, "the column start has rows without a value"),
+        ({"start": ROW, "name": ROW}, "the column name is of another type"),
+        ({"start": [1, 2], "name": _codes(0, 1)}, "the column name has a code beyond its dictionary"),
+        ({"start": [1, 2], "name": _codes(-1, None)}, "the column name has a code beyond its dictionary"),
+    ],
+)
+def test_a_wrong_table_is_an_error(columns: dict[str, Any], what: str) -> None:
     builder = native.make("index_builder_new", 0)
-    with pytest.raises(TypeError, match="argument 2 of index_builder_add: a structure of"):
-        native.call("index_builder_add", builder, Wrong())
+    with pytest.raises(ValueError, match=f"index_builder_add: {what}"):
+        native.call("index_builder_add", builder, 0, 0, 0, pa.RecordBatch.from_pydict(columns))
+    with pytest.raises(
+        TypeError, match="argument 5 of index_builder_add: a record batch is needed, not dict"
+    ):
+        native.call("index_builder_add", builder, 0, 0, 0, columns)
+
+
+@pytest.mark.parametrize("layer", [0, None], ids=["used", "refused"])
+def test_tables_are_let_go_after_the_call(layer: int | None) -> None:
+    memory = bytearray(ROW)
+    batch = pa.RecordBatch.from_arrays(
+        [pa.Array.from_buffers(pa.int64(), 4, [None, pa.py_buffer(memory)])], ["start"]
+    )
+    with pytest.raises(BufferError):
+        memory.clear()
+    with contextlib.suppress(TypeError):
+        native.call("index_builder_add", native.make("index_builder_new", 0), layer, 0, 0, batch)
+    del batch
+    gc.collect()
+    memory.clear()
 
 
 def test_columns_come_with_their_names_and_types() -> None:
     reader = native.make("perfetto_reader_new")
     native.call("perfetto_reader_feed", reader, b"\x0a\x02\x32\x00" * 3, 1 << 20, np.zeros(4, np.uint64))
-    notes, others = (native.table("perfetto_reader_columns", reader, group) for group in (1, 5))
+    notes, others = (native.call("perfetto_reader_columns", reader, group) for group in (1, 5))
     with pytest.raises(ValueError, match="no such group"):
-        native.table("perfetto_reader_columns", reader, 99)
+        native.call("perfetto_reader_columns", reader, 99)
     reader.close()
     assert [(field.name, str(field.type), field.nullable) for field in notes.schema] == [
         ("event", "uint32", False),

@@ -87,8 +87,8 @@ void Slicer::check_parents() {
 }
 
 uint64_t Slicer::build_late() {
-  ranges_.reset(late_.size(), strings_);
-  ops_.reset(strings_);
+  ranges_.next().reset(late_.size(), strings_);
+  ops_.next().reset(strings_);
   for (size_t at = 0; at < late_.size(); ++at) {
     emit_placed(at, late_[at].row, late_[at].id, late_[at].place, true);
   }

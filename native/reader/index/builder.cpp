@@ -115,24 +115,18 @@ std::vector<uint32_t> Builder::order_of(const Batch &batch) {
 }
 
 uint32_t Builder::name_at(const Batch &batch, uint64_t row) {
-  uint64_t slot = batch.code == nullptr ? 0 : static_cast<uint64_t>(int64_t{batch.code[row]} + 1);
-  slot = slot < batch.texts_count ? slot : 0;
-  uint32_t color = kNone;
-  if (batch.color != nullptr) {
-    const uint64_t bit = row + batch.color_offset;
-    if (batch.color_valid == nullptr || (batch.color_valid[bit / 8] >> (bit % 8) & 1) != 0) {
-      color = batch.color[row] & 0xFFFFFF;
-    }
-  }
+  const bool named = batch.name.has(row);
+  const uint64_t slot = named ? static_cast<uint64_t>(batch.name.codes[row]) : batch.name.size;
+  const uint32_t color = batch.color.has(row) ? batch.color.values[row] & 0xFFFFFF : kNone;
   Seen &name = seen_[slot];
   if (name.name == kNone || name.color != color) {
-    name = {color, name_of(batch.texts[slot], color)};
+    name = {color, name_of(named ? batch.name.values[slot] : batch.no_name, color)};
   }
   return name.name;
 }
 
 void Builder::add(const Batch &batch) {
-  seen_.assign(batch.texts_count, {});
+  seen_.assign(batch.name.size + 1, {});
   const std::vector<uint32_t> order = order_of(batch);
   // Some rows at a time, track by track: what belongs to a track is then at hand. Columns are read from end to end; to jump
   // about in them would take longer than all else.

@@ -7,30 +7,27 @@
 
 #include "format.h"
 #include "lanes.h"
+#include "reader/arrow.h"
 
 namespace warplens::desk::lod {
 
 constexpr uint32_t kKeys = 4;  // numbers that say which track of a layer it is
 
-// Rows as columns; those that are null pointers are left out. `texts[code + 1]` is the text of a name, `texts[0]` that of no name.
+// Rows as columns; those that are null pointers are left out.
 struct Batch {
   uint64_t rows;
   const int64_t *start;
   const int64_t *end;  // null: instants
-  const int64_t *keys[kKeys];
-  const int64_t *id;    // its low half is the row; null: rows count from `first_row`
-  const int32_t *code;  // null: all are texts[0]
-  const uint32_t *texts;
-  uint64_t texts_count;
-  const uint32_t *color;       // 0xAARRGGBB
-  const uint8_t *color_valid;  // bits from `color_offset`; null: all are
-  uint64_t color_offset;
-  const int32_t *depth;  // the lane to start looking at; null: 0
-  const int64_t *task;   // rows of one keep to lanes beside one another; -1: of none
-  const int64_t *link;   // number of the launch in the process; -1: none
+  std::array<const int64_t *, kKeys> keys;
+  const int64_t *id;             // its low half is the row; null: rows count from `first_row`
+  GivenCodes<uint32_t> name;     // texts
+  uint32_t no_name;              // the text of rows without a name
+  GivenNumbers<uint32_t> color;  // 0xAARRGGBB
+  const int32_t *depth;          // the lane to start looking at; null: 0
+  const int64_t *task;           // rows of one keep to lanes beside one another; -1: of none
+  const int64_t *link;           // number of the launch in the process; -1: none
   uint64_t first_row;
   uint32_t layer;
-  uint32_t spare;
 };
 
 class Builder {

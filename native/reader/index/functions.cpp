@@ -5,11 +5,14 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "builder.h"
 #include "columns.h"
 #include "find.h"
+#include "reader/arrow.h"
 #include "reader/door.h"
 #include "viewport.h"
 
@@ -24,8 +27,26 @@ std::unique_ptr<lod::Builder> index_builder_new(uint64_t offset) {
 }
 WARPLENS_FUNCTION(index_builder_new);
 
-void index_builder_add(lod::Builder &builder, const lod::Batch *batch) {
-  builder.add(*batch);
+// Columns: see lod::Batch; `key 0` to `key 3` are its keys. `no_name`: the text of rows without a name.
+void index_builder_add(lod::Builder &builder, uint32_t layer, uint64_t first_row, uint32_t no_name,
+                       GivenColumns rows) {
+  lod::Batch batch{};
+  batch.rows = rows.rows();
+  batch.start = rows.required<int64_t>("start");
+  batch.end = rows.values<int64_t>("end");
+  for (uint32_t key = 0; key < lod::kKeys; ++key) {
+    batch.keys[key] = rows.values<int64_t>("key " + std::to_string(key));
+  }
+  batch.id = rows.values<int64_t>("id");
+  batch.name = rows.codes<uint32_t>("name");
+  batch.no_name = no_name;
+  batch.color = rows.numbers<uint32_t>("color");
+  batch.depth = rows.values<int32_t>("depth");
+  batch.task = rows.values<int64_t>("task");
+  batch.link = rows.values<int64_t>("link");
+  batch.first_row = first_row;
+  batch.layer = layer;
+  builder.add(batch);
 }
 WARPLENS_FUNCTION(index_builder_add);
 
@@ -102,21 +123,17 @@ std::unique_ptr<lod::Rects> index_viewport(lod::Index &index, int64_t begin, int
 }
 WARPLENS_FUNCTION(index_viewport);
 
-// Numbers of runs and of rectangles, and the grain that there had to be.
+// Numbers of runs, and the grain that there had to be.
 void index_rects_facts(lod::Rects &rects, Array<int64_t> facts) {
-  require_size(3, facts);
+  require_size(2, facts);
   facts[0] = static_cast<int64_t>(rects.runs.size());
-  facts[1] = static_cast<int64_t>(rects.pieces.size());
-  facts[2] = rects.grain;
+  facts[1] = rects.grain;
 }
 WARPLENS_FUNCTION(index_rects_facts);
 
-// Copies out what is to be drawn (`runs`: four numbers each).
-void index_rects(lod::Rects &rects, Array<uint32_t> runs, Array<int64_t> start, Array<int64_t> duration,
-                 Array<uint32_t> name, Array<uint32_t> row, Array<uint32_t> slices, Array<float> busy,
-                 Array<uint32_t> link) {
+// Copies out the runs of rectangles: track, lane, first rectangle and how many.
+void index_runs(lod::Rects &rects, Array<uint32_t> runs) {
   require_size(4 * rects.runs.size(), runs);
-  require_size(rects.pieces.size(), start, duration, name, row, slices, busy, link);
   uint32_t *next = runs.data;
   for (const lod::Run &run : rects.runs) {
     *next++ = run.track;
@@ -124,18 +141,49 @@ void index_rects(lod::Rects &rects, Array<uint32_t> runs, Array<int64_t> start, 
     *next++ = run.first;
     *next++ = run.count;
   }
+}
+WARPLENS_FUNCTION(index_runs);
+
+struct RectColumns {
+  std::vector<int64_t> start, duration;
+  std::vector<uint32_t> name, row, slices, link;
+  std::vector<float> busy;
+
+  explicit RectColumns(size_t rows) {
+    for (auto *times : {&start, &duration}) {
+      times->resize(rows);
+    }
+    for (auto *numbers : {&name, &row, &slices, &link}) {
+      numbers->resize(rows);
+    }
+    busy.resize(rows);
+  }
+};
+
+// What is to be drawn, as columns. `busy`: the share of the rectangle.
+ArrowColumns index_rects(lod::Rects &rects) {
+  const auto out = std::make_shared<RectColumns>(rects.pieces.size());
   for (size_t at = 0; at < rects.pieces.size(); ++at) {
     const lod::Piece &piece = rects.pieces[at];
     const int64_t whole = std::max<int64_t>(piece.end - piece.begin, 0);
     const double share = whole == 0 ? 1.0 : static_cast<double>(piece.busy) / static_cast<double>(whole);
-    start[at] = piece.begin;
-    duration[at] = whole;
-    name[at] = piece.name;
-    row[at] = piece.row;
-    slices[at] = piece.slices;
-    busy[at] = static_cast<float>(std::clamp(share, 0.0, 1.0));
-    link[at] = piece.link;
+    out->start[at] = piece.begin;
+    out->duration[at] = whole;
+    out->name[at] = piece.name;
+    out->row[at] = piece.row;
+    out->slices[at] = piece.slices;
+    out->busy[at] = static_cast<float>(std::clamp(share, 0.0, 1.0));
+    out->link[at] = piece.link;
   }
+  ArrowColumns columns(out, rects.pieces.size());
+  columns.add("start", out->start);
+  columns.add("duration", out->duration);
+  columns.add("name", out->name);
+  columns.add("row", out->row);
+  columns.add("slices", out->slices);
+  columns.add("busy", out->busy);
+  columns.add("link", out->link);
+  return columns;
 }
 WARPLENS_FUNCTION(index_rects);
 

@@ -35,19 +35,19 @@ void append_text(Nullable<int32_t> &column, Coder &texts, size_t row, uint32_t t
 
 }  // namespace
 
-void OpRows::reset(size_t strings) {
-  columns.row.clear();
-  columns.backward.clear();
-  clear(columns.sequence);
-  clear(columns.forward);
-  clear(columns.shapes);
-  clear(columns.types);
-  columns.shape_texts.reset(strings);
-  columns.type_texts.reset(strings);
+void OpColumns::reset(size_t strings) {
+  row.clear();
+  backward.clear();
+  clear(sequence);
+  clear(forward);
+  clear(shapes);
+  clear(types);
+  shape_texts.reset(strings);
+  type_texts.reset(strings);
 }
 
-bool OpRows::add(uint32_t row, const OpFields &op, int64_t id, uint32_t thread, int64_t start, int64_t end,
-                 bool late) {
+bool OpPasses::add(OpColumns &columns, uint32_t row, const OpFields &op, int64_t id, uint32_t thread,
+                   int64_t start, int64_t end, bool late) {
   const bool numbered = !op.open && (op.sequence & kNoSequence) != kNoSequence;
   const auto sequence = static_cast<int64_t>(op.sequence & kNoSequence);
   const bool begins_backward = !op.open && op.sequence >> kScope == kBackward;
@@ -70,7 +70,7 @@ bool OpRows::add(uint32_t row, const OpFields &op, int64_t id, uint32_t thread, 
   return !late || !begins_backward;
 }
 
-int64_t OpRows::forward_of(int64_t sequence) const {
+int64_t OpPasses::forward_of(int64_t sequence) const {
   if (forwards_.empty()) {
     return -1;
   }
@@ -78,7 +78,7 @@ int64_t OpRows::forward_of(int64_t sequence) const {
   return known.sequence == sequence ? known.id : -1;
 }
 
-void OpRows::note_forward(int64_t sequence, int64_t id) {
+void OpPasses::note_forward(int64_t sequence, int64_t id) {
   if (forwards_.empty()) {
     forwards_.resize(kForwards);
   }

@@ -26,17 +26,16 @@ struct OpColumns {
   Nullable<int32_t> shapes, types;
   std::vector<uint8_t> backward;
   Coder shape_texts, type_texts;
+  void reset(size_t strings);
 };
 
-class OpRows {
+// Finds the pass of each operator, and the forward one of each backward one.
+class OpPasses {
  public:
-  OpColumns columns;
-
-  void reset(size_t strings);
   //! The next operator: the range `id`, row `row` of the slice. False: it belongs to the backward pass, which those within it, that were
   //! written before it, did not know (`late`).
-  bool add(uint32_t row, const OpFields &op, int64_t id, uint32_t thread, int64_t start, int64_t end,
-           bool late);
+  bool add(OpColumns &columns, uint32_t row, const OpFields &op, int64_t id, uint32_t thread, int64_t start,
+           int64_t end, bool late);
 
  private:
   // The last forward operator with a sequence number. Of very many, the oldest ones give way.

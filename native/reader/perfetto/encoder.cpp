@@ -4,88 +4,107 @@
 // Field numbers: perfetto/trace/trace_packet.proto, track_event/{track_event,debug_annotation}.proto (part of the public format).
 #include "reader/spool/placing.h"
 
-#include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "reader/arrow.h"
 #include "reader/door.h"
 
 namespace warplens::desk {
 namespace {
 
-// A column of annotations: `values` are int64, double, bool or int32 codes of interned texts, whose ids are in
-// `ids[code + 1]`. Without `has` each row has one.
+// A column of annotations. `name`: the interned id of its name.
 struct Notes {
-  uint64_t name;
-  const void *values;
-  const uint8_t *has;
-  const uint64_t *ids;
-  int32_t kind;
-};
-enum NoteKind : int32_t { kInt = 0, kDouble = 1, kBool = 2, kText = 3 };
+  enum Kind { kInt, kDouble, kBool, kText };
 
-// One batch of rows; a null pointer is a column without values. `name`, `domain` and `category` are dictionary codes (-1: null),
-// whose interned ids are in `*_ids[code + 1]` (0: nothing to write).
+  uint64_t name;
+  Kind kind;
+  GivenNumbers<int64_t> ints;
+  GivenNumbers<double> doubles;
+  GivenNumbers<uint8_t> bits;
+  GivenCodes<uint64_t> texts;  // interned ids
+  ValidRows valid;
+};
+
+Notes notes_of(const GivenColumns &columns, uint64_t place, uint64_t name) {
+  Notes notes{};
+  notes.name = name;
+  const std::string_view format = columns.format(place);
+  if (format == "l") {
+    notes.kind = Notes::kInt;
+    notes.ints = columns.numbers<int64_t>(place);
+    notes.valid = notes.ints.valid;
+  } else if (format == "g") {
+    notes.kind = Notes::kDouble;
+    notes.doubles = columns.numbers<double>(place);
+    notes.valid = notes.doubles.valid;
+  } else if (format == "b") {
+    notes.kind = Notes::kBool;
+    notes.bits = columns.bits(place);
+    notes.valid = notes.bits.valid;
+  } else {
+    notes.kind = Notes::kText;
+    notes.texts = columns.codes<uint64_t>(place);
+    notes.valid = notes.texts.valid;
+  }
+  return notes;
+}
+
+// One batch of rows; a null pointer is a column without values. Of names, domains and categories: interned ids, 0: nothing to write.
 struct Batch {
-  int64_t rows;
+  uint64_t rows;
   const int32_t *family;
   const int64_t *id;
   const int64_t *parent;
   const int64_t *start;
   const int64_t *end;
-  const int32_t *name;
-  const uint64_t *name_ids;
-  const int32_t *domain;
-  const uint64_t *domain_ids;
-  const int32_t *category;
-  const uint64_t *category_ids;
-  const uint32_t *color;
-  const uint8_t *has_color;
-  const int64_t *payload_int;
-  const uint8_t *has_int;
-  const double *payload_float;
-  const uint8_t *has_float;
+  GivenCodes<uint64_t> name, domain, category;
+  GivenNumbers<uint32_t> color;
+  GivenNumbers<int64_t> payload_int;
+  GivenNumbers<double> payload_float;
   const uint8_t *flags;  // bit 0 unfinished, 1 inherited, 2 clipped
-  // Encoded fields that are put behind each event: those of row i lie at [more_offsets[i], more_offsets[i + 1]).
-  const char *more;
-  const int64_t *more_offsets;
-  const Notes *notes;
-  int64_t note_columns;
+  GivenTexts more;       // encoded fields that are put behind each event
+  std::vector<Notes> notes;
   const uint64_t *flow;  // an arrow's id, 0: none
-  int64_t flow_ends;     // 1: arrows end at these rows, 0: they begin there
+  bool flow_ends;        // arrows end at these rows; else they begin there
 };
 
-// Work of GPUs as stages: each row's queue, stage, context and GPU; `notes` are its extra data. A size is three columns, x, y and z.
-struct Stages {
-  int64_t rows;
-  const int64_t *start;
-  const int64_t *end;
-  const int32_t *name;
-  const uint64_t *name_ids;
-  const uint64_t *queue;
-  const uint64_t *context;
-  const int32_t *gpu;
-  uint64_t stage;
-  const int64_t *grid;  // null: it has none
-  const int64_t *block;
-  const Notes *notes;
-  int64_t note_columns;
-  const char *const *note_names;
-};
-
-// Samples of counters: each row's value is in `whole` or, where `is_float` says so, in `real`.
-struct Samples {
-  int64_t rows;
-  const uint64_t *track;
-  const int64_t *time;
-  const int64_t *whole;
-  const double *real;
-  const uint8_t *is_float;
-};
+Batch batch_of(const GivenColumns &rows, const GivenColumns &notes, const Array<const uint64_t> &note_names,
+               bool flow_ends) {
+  require_size(notes.count(), note_names);
+  if (notes.count() != 0 && notes.rows() != rows.rows()) {
+    throw std::invalid_argument("the tables differ in length");
+  }
+  Batch batch{rows.rows(),
+              rows.required<int32_t>("family"),
+              rows.values<int64_t>("id"),
+              rows.values<int64_t>("parent"),
+              rows.required<int64_t>("start"),
+              rows.values<int64_t>("end"),
+              rows.codes<uint64_t>("name"),
+              rows.codes<uint64_t>("domain"),
+              rows.codes<uint64_t>("category"),
+              rows.numbers<uint32_t>("color"),
+              rows.numbers<int64_t>("payload_int"),
+              rows.numbers<double>("payload_float"),
+              rows.values<uint8_t>("flags"),
+              rows.texts("more"),
+              {},
+              rows.values<uint64_t>("flow"),
+              flow_ends};
+  for (uint64_t place = 0; place < notes.count(); ++place) {
+    batch.notes.push_back(notes_of(notes, place, note_names[place]));
+  }
+  return batch;
+}
 
 // Interned ids of the annotation names, as the caller wrote them.
 enum Annotation : uint64_t { kColor = 1, kPayload = 2, kUnfinished = 3, kInherited = 4, kClipped = 5 };
@@ -104,8 +123,8 @@ class Encoder {
         sequence_(sequence) {}
 
   void ranges(const Batch &batch) {
-    for (int64_t i = 0; i < batch.rows; ++i) {
-      const auto family = static_cast<size_t>(batch.family[i]);
+    for (uint64_t i = 0; i < batch.rows; ++i) {
+      const size_t family = family_of(batch, i);
       const auto close = [&](int32_t lane, int64_t end) { end_packet(uuid(family, lane), end); };
       const int32_t lane =
           lanes_[family].place(batch.id[i], batch.parent[i], batch.start[i], batch.end[i], close);
@@ -113,54 +132,68 @@ class Encoder {
     }
   }
   void marks(const Batch &batch) {
-    for (int64_t i = 0; i < batch.rows; ++i)
-      event_packet(kInstant, uuid(static_cast<size_t>(batch.family[i]), 0), batch, i);
+    for (uint64_t i = 0; i < batch.rows; ++i) event_packet(kInstant, uuid(family_of(batch, i), 0), batch, i);
   }
-  void stages(const Stages &stages) {
-    for (int64_t i = 0; i < stages.rows; ++i) {
+  // Work of GPUs as stages: each row's queue, context and GPU; of sizes the columns x, y and z. `extra` are its extra data.
+  void stages(uint64_t stage, const GivenColumns &rows, const GivenColumns &extra) {
+    const auto *start = rows.required<int64_t>("start");
+    const auto *end = rows.required<int64_t>("end");
+    const auto *queue = rows.required<uint64_t>("queue");
+    const auto *context = rows.required<uint64_t>("context");
+    const auto *gpu = rows.required<int32_t>("gpu");
+    const auto name = rows.codes<uint64_t>("name");
+    const Size grid = size_columns(rows, "grid ");
+    const Size block = size_columns(rows, "block ");
+    std::vector<GivenNumbers<int64_t>> values;
+    for (uint64_t place = 0; place < extra.count(); ++place) {
+      values.push_back(extra.numbers<int64_t>(place));
+    }
+    for (uint64_t i = 0; i < rows.rows(); ++i) {
       Message event;
-      event.field(2, static_cast<uint64_t>(stages.end[i] - stages.start[i]));
-      event.field(5, stages.context[i]);
-      event.field(11, static_cast<uint64_t>(int64_t{stages.gpu[i]}));
-      event.field(13, stages.queue[i]);
-      event.field(14, stages.stage);
-      if (const uint64_t id = stages.name_ids[stages.name[i] + 1]; id != 0) event.field(20, id);
-      if (stages.grid != nullptr) {
+      event.field(2, static_cast<uint64_t>(end[i] - start[i]));
+      event.field(5, context[i]);
+      event.field(11, static_cast<uint64_t>(int64_t{gpu[i]}));
+      event.field(13, queue[i]);
+      event.field(14, stage);
+      if (name.has(i) && name[i] != 0) event.field(20, name[i]);
+      if (grid[0] != nullptr && block[0] != nullptr) {
         Message launch;
-        launch.message(1, size_of(stages.grid, stages.rows, i));
-        launch.message(2, size_of(stages.block, stages.rows, i));
+        launch.message(1, size_of(grid, i));
+        launch.message(2, size_of(block, i));
         event.message(21, launch);
       }
       notes_.clear();
-      for (int64_t column = 0; column < stages.note_columns; ++column) {
-        const Notes &told = stages.notes[column];
-        if (told.has != nullptr && told.has[i] == 0) continue;
+      for (uint64_t place = 0; place < values.size(); ++place) {
+        if (!values[place].has(i)) continue;
         char digits[24];
-        const int64_t value = static_cast<const int64_t *>(told.values)[i];
-        const size_t size =
-            static_cast<size_t>(std::to_chars(digits, digits + sizeof digits, value).ptr - digits);
-        Message extra;
+        const char *behind = std::to_chars(digits, digits + sizeof digits, values[place].values[i]).ptr;
+        const std::string_view what = extra.name(place).substr(0, 64);
+        Message fact;
         Message whole;
-        extra.text(1, stages.note_names[column],
-                   std::min<size_t>(std::strlen(stages.note_names[column]), 64));
-        extra.text(2, digits, size);
-        whole.message(6, extra);
+        fact.text(1, what.data(), what.size());
+        fact.text(2, digits, static_cast<size_t>(behind - digits));
+        whole.message(6, fact);
         notes_.append(reinterpret_cast<const char *>(whole.data), whole.size);
       }
-      packet(stages.start[i], event, notes_, 53);
+      packet(start[i], event, notes_, 53);
     }
   }
-  void samples(const Samples &samples) {
-    for (int64_t i = 0; i < samples.rows; ++i) {
+  // Samples of counters: each row has a value in `whole` or in `real`.
+  void samples(const GivenColumns &rows) {
+    const auto *track = rows.required<uint64_t>("track");
+    const auto *time = rows.required<int64_t>("time");
+    const auto whole = rows.numbers<int64_t>("whole");
+    const auto *real = rows.required<double>("real");
+    for (uint64_t i = 0; i < rows.rows(); ++i) {
       Message event;
       event.field(9, kCounter);
-      event.field(11, samples.track[i]);
-      if (samples.is_float[i] != 0) {
-        event.fixed64(44, samples.real[i]);  // double_counter_value
+      event.field(11, track[i]);
+      if (whole.has(i)) {
+        event.field(30, static_cast<uint64_t>(whole.values[i]));  // counter_value
       } else {
-        event.field(30, static_cast<uint64_t>(samples.whole[i]));  // counter_value
+        event.fixed64(44, real[i]);  // double_counter_value
       }
-      packet(samples.time[i], event);
+      packet(time[i], event);
     }
   }
   // Makes the first track of a family known before it has events.
@@ -219,10 +252,23 @@ class Encoder {
     return known[static_cast<size_t>(lane)];
   }
 
-  static Message size_of(const int64_t *columns, int64_t rows, int64_t i) {
+  size_t family_of(const Batch &batch, uint64_t i) const {
+    const auto family = static_cast<size_t>(batch.family[i]);
+    if (family >= lanes_.size()) {
+      throw std::invalid_argument("there is no such family of tracks");
+    }
+    return family;
+  }
+
+  using Size = std::array<const int64_t *, 3>;  // null: it has none
+  static Size size_columns(const GivenColumns &rows, const std::string &what) {
+    return {rows.values<int64_t>(what + "x"), rows.values<int64_t>(what + "y"),
+            rows.values<int64_t>(what + "z")};
+  }
+  static Message size_of(const Size &columns, uint64_t i) {
     Message size;
-    for (int64_t axis = 0; axis < 3; ++axis)
-      size.field(static_cast<uint64_t>(axis + 1), static_cast<uint64_t>(columns[axis * rows + i]));
+    for (size_t axis = 0; axis < columns.size(); ++axis)
+      size.field(axis + 1, static_cast<uint64_t>(columns[axis][i]));
     return size;
   }
 
@@ -254,31 +300,31 @@ class Encoder {
     value(note);
     event.message(4, note);
   }
-  void event_packet(EventType type, uint64_t track, const Batch &batch, int64_t i) {
+  void event_packet(EventType type, uint64_t track, const Batch &batch, uint64_t i) {
     Message event;
     event.field(9, type);
     event.field(11, track);
-    const auto interned = [&](uint64_t field, const int32_t *codes, const uint64_t *ids) {
-      if (codes == nullptr) return;
-      if (const uint64_t id = ids[codes[i] + 1]; id != 0) event.field(field, id);
+    const auto interned = [&](uint64_t field, const GivenCodes<uint64_t> &ids) {
+      if (!ids.has(i)) return;
+      if (const uint64_t id = ids[i]; id != 0) event.field(field, id);
     };
-    interned(10, batch.name, batch.name_ids);
-    interned(3, batch.domain, batch.domain_ids);
-    interned(3, batch.category, batch.category_ids);
-    if (batch.color != nullptr && (batch.has_color == nullptr || batch.has_color[i] != 0)) {
+    interned(10, batch.name);
+    interned(3, batch.domain);
+    interned(3, batch.category);
+    if (batch.color.has(i)) {
       annotate(event, kColor, [&](Message &note) {
         char text[7] = {'#'};
         for (int digit = 0; digit < 6; ++digit)
-          text[6 - digit] = "0123456789ABCDEF"[batch.color[i] >> (4 * digit) & 15];
+          text[6 - digit] = "0123456789ABCDEF"[batch.color.values[i] >> (4 * digit) & 15];
         note.text(6, text, sizeof text);
       });
     }
-    if (batch.payload_int != nullptr && (batch.has_int == nullptr || batch.has_int[i] != 0)) {
+    if (batch.payload_int.has(i)) {
       annotate(event, kPayload,
-               [&](Message &note) { note.field(4, static_cast<uint64_t>(batch.payload_int[i])); });
+               [&](Message &note) { note.field(4, static_cast<uint64_t>(batch.payload_int.values[i])); });
     }
-    if (batch.payload_float != nullptr && (batch.has_float == nullptr || batch.has_float[i] != 0)) {
-      annotate(event, kPayload, [&](Message &note) { note.fixed64(5, batch.payload_float[i]); });
+    if (batch.payload_float.has(i)) {
+      annotate(event, kPayload, [&](Message &note) { note.fixed64(5, batch.payload_float.values[i]); });
     }
     if (batch.flags != nullptr) {
       for (uint64_t bit = 0; bit < 3; ++bit) {
@@ -287,37 +333,36 @@ class Encoder {
       }
     }
     if (batch.flow != nullptr && batch.flow[i] != 0) {
-      event.fixed64(batch.flow_ends != 0 ? 48 : 47, std::bit_cast<double>(batch.flow[i]));
+      event.fixed64(batch.flow_ends ? 48 : 47, std::bit_cast<double>(batch.flow[i]));
     }
     std::string_view more;
-    if (batch.more_offsets != nullptr) {
-      const int64_t first = batch.more_offsets[i];
-      more = {batch.more + first, static_cast<size_t>(batch.more_offsets[i + 1] - first)};
+    if (batch.more.ends != nullptr) {
+      more = batch.more[i];
     }
-    if (batch.note_columns > 0) {
+    if (!batch.notes.empty()) {
       notes_.assign(more);
-      for (int64_t column = 0; column < batch.note_columns; ++column) note(batch.notes[column], i);
+      for (const Notes &column : batch.notes) note(column, i);
       more = notes_;
     }
     packet(batch.start[i], event, more);
   }
 
-  void note(const Notes &column, int64_t i) {
-    if (column.has != nullptr && column.has[i] == 0) return;
+  void note(const Notes &column, uint64_t i) {
+    if (!column.valid[i]) return;
     Message event;
     annotate(event, static_cast<Annotation>(column.name), [&](Message &note) {
       switch (column.kind) {
-        case kInt:
-          note.field(4, static_cast<uint64_t>(static_cast<const int64_t *>(column.values)[i]));
+        case Notes::kInt:
+          note.field(4, static_cast<uint64_t>(column.ints.values[i]));
           break;
-        case kDouble:
-          note.fixed64(5, static_cast<const double *>(column.values)[i]);
+        case Notes::kDouble:
+          note.fixed64(5, column.doubles.values[i]);
           break;
-        case kBool:
-          note.field(2, static_cast<const uint8_t *>(column.values)[i]);
+        case Notes::kBool:
+          note.field(2, ValidRows{column.bits.values, column.bits.valid.offset}[i] ? 1 : 0);
           break;
         default:
-          note.field(17, column.ids[static_cast<const int32_t *>(column.values)[i] + 1]);
+          note.field(17, column.texts[i]);
       }
     });
     notes_.append(reinterpret_cast<const char *>(event.data), event.size);
@@ -335,23 +380,32 @@ std::unique_ptr<Encoder> perfetto_new(int32_t families, uint64_t first_uuid, uin
 }
 WARPLENS_FUNCTION(perfetto_new);
 
-void perfetto_ranges(Encoder &encoder, const Batch *batch) {
-  encoder.ranges(*batch);
+// Columns: see Batch. `notes`: their annotations, `note_names` the interned ids of the names of those.
+void perfetto_ranges(Encoder &encoder, GivenColumns rows, GivenColumns notes,
+                     Array<const uint64_t> note_names, int32_t flow_ends) {
+  for (const char *name : {"id", "parent", "end"}) {
+    (void)rows.required<int64_t>(name);
+  }
+  encoder.ranges(batch_of(rows, notes, note_names, flow_ends != 0));
 }
 WARPLENS_FUNCTION(perfetto_ranges);
 
-void perfetto_marks(Encoder &encoder, const Batch *batch) {
-  encoder.marks(*batch);
+void perfetto_marks(Encoder &encoder, GivenColumns rows, GivenColumns notes, Array<const uint64_t> note_names,
+                    int32_t flow_ends) {
+  encoder.marks(batch_of(rows, notes, note_names, flow_ends != 0));
 }
 WARPLENS_FUNCTION(perfetto_marks);
 
-void perfetto_samples(Encoder &encoder, const Samples *samples) {
-  encoder.samples(*samples);
+void perfetto_samples(Encoder &encoder, GivenColumns rows) {
+  encoder.samples(rows);
 }
 WARPLENS_FUNCTION(perfetto_samples);
 
-void perfetto_stages(Encoder &encoder, const Stages *stages) {
-  encoder.stages(*stages);
+void perfetto_stages(Encoder &encoder, uint64_t stage, GivenColumns rows, GivenColumns extra) {
+  if (extra.count() != 0 && extra.rows() != rows.rows()) {
+    throw std::invalid_argument("the tables differ in length");
+  }
+  encoder.stages(stage, rows, extra);
 }
 WARPLENS_FUNCTION(perfetto_stages);
 

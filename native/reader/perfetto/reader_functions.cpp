@@ -68,7 +68,7 @@ WARPLENS_FUNCTION(perfetto_reader_facts);
 enum Group : uint32_t { kEvents, kNotes, kFlows, kSamples, kTracks, kOthers, kClocks };
 
 // The columns of a group; after the last feed.
-void perfetto_reader_columns(PerfettoReader &reader, uint32_t group, ArrowSchema *schema, ArrowArray *array) {
+ArrowColumns perfetto_reader_columns(PerfettoReader &reader, uint32_t group) {
   const Decoder &d = *reader.decoder;
   const auto columns = [&](size_t rows) { return ArrowColumns(reader.decoder, rows); };
   if (group == kEvents) {
@@ -79,21 +79,24 @@ void perfetto_reader_columns(PerfettoReader &reader, uint32_t group, ArrowSchema
     events.add("category", d.events.category);
     events.add("type", d.events.type);
     events.add("clock", d.events.clock);
-    events.move_to(schema, array);
-  } else if (group == kNotes) {
+    return events;
+  }
+  if (group == kNotes) {
     ArrowColumns notes = columns(d.notes.event.size());
     notes.add("event", d.notes.event);
     notes.add("name", d.notes.name);
     notes.add("kind", d.notes.kind);
     notes.add("value", d.notes.value);
-    notes.move_to(schema, array);
-  } else if (group == kFlows) {
+    return notes;
+  }
+  if (group == kFlows) {
     ArrowColumns flows = columns(d.flows.event.size());
     flows.add("event", d.flows.event);
     flows.add("id", d.flows.id);
     flows.add("ends", d.flows.ends);
-    flows.move_to(schema, array);
-  } else if (group == kSamples) {
+    return flows;
+  }
+  if (group == kSamples) {
     ArrowColumns samples = columns(d.samples.time.size());
     samples.add("time", d.samples.time);
     samples.add("track", d.samples.track);
@@ -101,30 +104,32 @@ void perfetto_reader_columns(PerfettoReader &reader, uint32_t group, ArrowSchema
     samples.add("real", d.samples.real);
     samples.add("is_float", d.samples.is_float);
     samples.add("clock", d.samples.clock);
-    samples.move_to(schema, array);
-  } else if (group == kTracks) {
+    return samples;
+  }
+  if (group == kTracks) {
     ArrowColumns tracks = columns(d.tracks.kind.size());
     tracks.add("kind", d.tracks.kind);
     tracks.add("first", d.tracks.first);
     tracks.add("second", d.tracks.second);
     tracks.add("third", d.tracks.third);
     tracks.add("name", d.tracks.name);
-    tracks.move_to(schema, array);
-  } else if (group == kOthers) {
+    return tracks;
+  }
+  if (group == kOthers) {
     ArrowColumns others = columns(d.others.field.size());
     others.add("field", d.others.field);
     others.add("sequence", d.others.sequence);
     others.add("time", d.others.time);
     others.add("clock", d.others.clock);
     others.add("offset", d.others.offset);
-    others.move_to(schema, array);
-  } else if (group == kClocks) {
+    return others;
+  }
+  if (group == kClocks) {
     ArrowColumns clocks = columns(d.clocks.size());
     clocks.add("key", d.clocks);
-    clocks.move_to(schema, array);
-  } else {
-    throw std::invalid_argument("there is no such group of columns");
+    return clocks;
   }
+  throw std::invalid_argument("there is no such group of columns");
 }
 WARPLENS_FUNCTION(perfetto_reader_columns);
 

@@ -82,7 +82,7 @@ std::optional<PayloadNumber> BlobReader::number_at_end(const uint8_t *base, uint
   return {};
 }
 
-bool BlobReader::take(const uint8_t *base, uint64_t named, uint32_t event, uint64_t *next) {
+bool BlobReader::take(const uint8_t *base, uint64_t named, uint32_t event, uint64_t *next, Blobs &blobs) {
   Head head{};
   const uint64_t offset = named & kOffset;
   const Chunk *found_in = find(base, named, &head);
@@ -98,25 +98,26 @@ bool BlobReader::take(const uint8_t *base, uint64_t named, uint32_t event, uint6
     return false;
   }
   word |= bit;
-  found.event.push_back(event);
-  found.offset.push_back(offset + sizeof(Head));
-  found.size.push_back(head.size_plus_1 - 1);
-  found.flags.push_back(head.flags);
-  found.schema.push_back(head.schema);
+  blobs.event.push_back(event);
+  blobs.offset.push_back(offset + sizeof(Head));
+  blobs.size.push_back(head.size_plus_1 - 1);
+  blobs.flags.push_back(head.flags);
+  blobs.schema.push_back(head.schema);
   *next = head.next;
   return true;
 }
 
-void BlobReader::walk(const uint8_t *base, const uint64_t *first, uint64_t count) {
-  found = {};
+Blobs BlobReader::walk(const uint8_t *base, const uint64_t *first, uint64_t count) {
+  Blobs blobs;
   for (uint64_t index = 0; index < count; ++index) {
     for (uint64_t at = first[index]; at != 0;) {
-      if (!take(base, at, static_cast<uint32_t>(index), &at)) {
+      if (!take(base, at, static_cast<uint32_t>(index), &at, blobs)) {
         ++damaged;
         break;
       }
     }
   }
+  return blobs;
 }
 
 }  // namespace warplens::desk

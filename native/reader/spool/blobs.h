@@ -26,12 +26,11 @@ class BlobReader {
  public:
   // The contents of the blobs chunks, in order of offset.
   void set_chunks(const uint64_t *offsets, const uint64_t *sizes, uint64_t count);
-  // Reads the chains that begin at `first[0 … count-1]` into `found`; 0 begins none.
-  void walk(const uint8_t *base, const uint64_t *first, uint64_t count);
+  // Reads the chains that begin at `first[0 … count-1]`; 0 begins none.
+  Blobs walk(const uint8_t *base, const uint64_t *first, uint64_t count);
   // The number that a range with payloads given at its end has: the end's, else the beginning's.
   std::optional<PayloadNumber> number_at_end(const uint8_t *base, uint64_t first) const;
 
-  Blobs found;
   uint64_t damaged = 0;  // offsets that are no payload, or that of two events
 
  private:
@@ -44,7 +43,7 @@ class BlobReader {
 
   // The chunk that holds the whole payload at `offset`, and its head; null: there is none.
   const Chunk *find(const uint8_t *base, uint64_t offset, Head *head) const;
-  bool take(const uint8_t *base, uint64_t offset, uint32_t event, uint64_t *next);
+  bool take(const uint8_t *base, uint64_t offset, uint32_t event, uint64_t *next, Blobs &blobs);
 
   std::vector<Chunk> chunks_;
 };

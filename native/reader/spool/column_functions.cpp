@@ -8,6 +8,7 @@
 #include "enclosing.h"
 #include "nest.h"
 #include "reader/analysis/intervals.h"
+#include "reader/arrow.h"
 #include "reader/clock.h"
 #include "reader/demangle.h"
 #include "reader/door.h"
@@ -121,14 +122,17 @@ std::unique_ptr<Enclosing> enclosing_new(Array<const int64_t> threads) {
 }
 WARPLENS_FUNCTION(enclosing_new);
 
-// See Enclosing::add: the columns of the next ranges, then thread and time of the points.
-void enclosing_add(Enclosing &enclosing, Array<const int64_t> range_thread, Array<const int64_t> start,
-                   Array<const int64_t> end, Array<const int64_t> id, Array<const int32_t> style,
-                   Array<const int64_t> thread, Array<const int64_t> time, Array<int64_t> out) {
-  require_size(start.size, range_thread, end, id, style);
-  require_size(time.size, thread, out);
-  enclosing.add({range_thread.data, start.data, end.data, id.data, style.data, start.size}, thread.data,
-                time.data, time.size, out.data);
+// See Enclosing::add: the next ranges, and thread and time of the points.
+void enclosing_add(Enclosing &enclosing, GivenColumns ranges, GivenColumns points, Array<int64_t> out) {
+  require_size(points.rows(), out);
+  Enclosing::Ranges next{};
+  if (ranges.rows() != 0) {
+    next = {ranges.required<int64_t>("thread"), ranges.required<int64_t>("start"),
+            ranges.required<int64_t>("end"),    ranges.required<int64_t>("id"),
+            ranges.required<int32_t>("style"),  ranges.rows()};
+  }
+  enclosing.add(next, points.required<int64_t>("thread"), points.required<int64_t>("time"), out.size,
+                out.data);
 }
 WARPLENS_FUNCTION(enclosing_add);
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -153,6 +154,24 @@ struct OperationColumns : InstantColumns {
   std::vector<uint32_t> domain, action;
   std::vector<uint64_t> object, value;
   void reset(size_t rows);
+};
+
+// Columns that are filled for one slice after the other. While somebody still reads those of a slice, the next one gets new ones.
+template <typename Columns>
+class Refilled {
+ public:
+  Columns &next() {
+    if (columns_.use_count() > 1) {
+      columns_ = std::make_shared<Columns>();
+    }
+    return *columns_;
+  }
+  Columns &operator*() const { return *columns_; }
+  Columns *operator->() const { return columns_.get(); }
+  std::shared_ptr<const void> shared() const { return columns_; }
+
+ private:
+  std::shared_ptr<Columns> columns_ = std::make_shared<Columns>();
 };
 
 }  // namespace warplens::desk

@@ -8,6 +8,7 @@
 
 #include "blobs.h"
 #include "events.h"
+#include "reader/arrow.h"
 #include "reader/clock.h"
 #include "reader/door.h"
 #include "slice.h"
@@ -119,17 +120,16 @@ void events_slice(Timeline &timeline, Array<const uint8_t> file, uint64_t slice,
 }
 WARPLENS_FUNCTION(events_slice);
 
-// A buffer of the current slice: see Slicer::buffer.
-Array<const uint8_t> events_column(Timeline &timeline, uint32_t table, Array<const char> name) {
-  constexpr uint64_t kUnknown = UINT64_MAX;
-  uint64_t bytes = kUnknown;
-  const void *data = timeline.slicer().buffer(table, {name.data, name.size}, &bytes);
-  if (bytes == kUnknown) {
-    throw std::invalid_argument("there is no such column");
-  }
-  return {static_cast<const uint8_t *>(data), bytes};
+// The columns of a table of the current slice, and its extended payloads.
+ArrowColumns events_columns(Timeline &timeline, uint32_t table) {
+  return timeline.slicer().columns(table);
 }
-WARPLENS_FUNCTION(events_column);
+WARPLENS_FUNCTION(events_columns);
+
+ArrowColumns events_payloads(Timeline &timeline, uint32_t table) {
+  return timeline.slicer().payloads(table);
+}
+WARPLENS_FUNCTION(events_payloads);
 
 // Offset, records, thread of each segment.
 int64_t events_segments(Timeline &timeline, Array<uint64_t> out) {
@@ -189,22 +189,17 @@ void events_blob_chunks(Timeline &timeline, Array<const uint64_t> offsets, Array
 }
 WARPLENS_FUNCTION(events_blob_chunks);
 
-// Follows chains of payloads; returns how many payloads `events_blobs` will copy out.
-int64_t events_blobs_walk(Timeline &timeline, Array<const uint8_t> file, Array<const uint64_t> first) {
-  timeline.blobs.walk(timeline.base(file), first.data, first.size);
-  return static_cast<int64_t>(timeline.blobs.found.event.size());
-}
-WARPLENS_FUNCTION(events_blobs_walk);
-
-void events_blobs(Timeline &timeline, Array<uint32_t> event, Array<uint64_t> offset, Array<uint32_t> size,
-                  Array<uint32_t> flags, Array<uint64_t> schema) {
-  const Blobs &found = timeline.blobs.found;
-  require_size(found.event.size(), event, offset, size, flags, schema);
-  std::copy(found.event.begin(), found.event.end(), event.data);
-  std::copy(found.offset.begin(), found.offset.end(), offset.data);
-  std::copy(found.size.begin(), found.size.end(), size.data);
-  std::copy(found.flags.begin(), found.flags.end(), flags.data);
-  std::copy(found.schema.begin(), found.schema.end(), schema.data);
+// Follows chains of payloads.
+ArrowColumns events_blobs(Timeline &timeline, Array<const uint8_t> file, Array<const uint64_t> first) {
+  const auto blobs =
+      std::make_shared<const Blobs>(timeline.blobs.walk(timeline.base(file), first.data, first.size));
+  ArrowColumns columns(blobs, blobs->event.size());
+  columns.add("event", blobs->event);
+  columns.add("offset", blobs->offset);
+  columns.add("size", blobs->size);
+  columns.add("flags", blobs->flags);
+  columns.add("schema", blobs->schema);
+  return columns;
 }
 WARPLENS_FUNCTION(events_blobs);
 

@@ -171,7 +171,7 @@ void Slicer::emit_op(size_t at, const Row &row, int64_t id, bool late) {
   const OpFields op{load<uint64_t>(row.record, layout.payload),
                     text_of(load<uint32_t>(row.record, layout.color)),
                     text_of(load<uint32_t>(row.record, layout.category)), row.unfinished};
-  if (!ops_.add(static_cast<uint32_t>(at), op, id, row.thread, row.start, row.end, late)) {
+  if (!passes_.add(*ops_, static_cast<uint32_t>(at), op, id, row.thread, row.start, row.end, late)) {
     ++surprises_;
   }
 }
@@ -259,53 +259,63 @@ void Slicer::emit_range(size_t at, const Row &row) {
 }
 
 void Slicer::emit_placed(size_t at, const Row &row, int64_t id, const Place &place, bool late) {
-  emit_event(ranges_, at, row, id);
+  RangeColumns &out = *ranges_;
+  emit_event(out, at, row, id);
   if (row.record[0] == events_.layout().op_type) {
     emit_op(at, row, id, late);
   }
-  ranges_.end[at] = row.end;
+  out.end[at] = row.end;
   if (const uint32_t end_thread = extras_[row.extra].end_thread; end_thread != kNone) {
-    ranges_.end_thread.set(at, thread_base_ + end_thread);
+    out.end_thread.set(at, thread_base_ + end_thread);
   }
-  ranges_.style[at] = row.record[0] == events_.layout().start_end_type ? 1 : 0;
-  ranges_.depth[at] = static_cast<int32_t>(place.depth);
+  out.style[at] = row.record[0] == events_.layout().start_end_type ? 1 : 0;
+  out.depth[at] = static_cast<int32_t>(place.depth);
   if (place.parent >= 0) {
-    ranges_.parent.set(at, place.parent);
+    out.parent.set(at, place.parent);
   }
   const uint8_t flags = row.record[events_.layout().flags];
   if (row.unfinished) {
-    ranges_.unfinished.set(at);
+    out.unfinished.set(at);
   }
   if ((flags & kInherited) != 0) {
-    ranges_.inherited.set(at);
+    out.inherited.set(at);
   }
   if ((flags & kClipped) != 0 || (events_.choosy() && events_.crosses_edge(row.record))) {
-    ranges_.clipped.set(at);
+    out.clipped.set(at);
   }
 }
 
 void Slicer::emit_sample(size_t at, const Row &row) {
-  emit_instant(samples_, at, row);
+  SampleColumns &out = *samples_;
+  emit_instant(out, at, row);
   const Layout &layout = events_.layout();
   const auto domain = load<uint16_t>(row.record, layout.domain);
-  samples_.counter[at] = samples_.counters.code(domain, load<uint32_t>(row.record, layout.category));
-  samples_.reason[at] = load<uint32_t>(row.record, layout.color);
+  out.counter[at] = out.counters.code(domain, load<uint32_t>(row.record, layout.category));
+  out.reason[at] = load<uint32_t>(row.record, layout.color);
   const auto flags = row.record[layout.flags];
   const auto payload = load<uint64_t>(row.record, layout.payload);
   if ((flags & kPayloadMask) == kExtended) {
-    samples_.blobs.add(static_cast<int64_t>(at), payload, domain);
+    out.blobs.add(static_cast<int64_t>(at), payload, domain);
   } else {
-    samples_.value.set(at, flags, payload);
+    out.value.set(at, flags, payload);
   }
 }
 
 void Slicer::emit_operation(size_t at, const Row &row) {
-  emit_instant(operations_, at, row);
+  OperationColumns &out = *operations_;
+  emit_instant(out, at, row);
   const Layout &layout = events_.layout();
-  operations_.domain[at] = load<uint16_t>(row.record, layout.domain);
-  operations_.action[at] = load<uint32_t>(row.record, layout.operation_action);
-  operations_.object[at] = load<uint64_t>(row.record, layout.operation_object);
-  operations_.value[at] = load<uint64_t>(row.record, layout.operation_value);
+  out.domain[at] = load<uint16_t>(row.record, layout.domain);
+  out.action[at] = load<uint32_t>(row.record, layout.operation_action);
+  out.object[at] = load<uint64_t>(row.record, layout.operation_object);
+  out.value[at] = load<uint64_t>(row.record, layout.operation_value);
+}
+
+uint64_t Slicer::rows(uint32_t table) const {
+  return table == kRanges    ? ranges_->rows
+         : table == kMarks   ? marks_->rows
+         : table == kSamples ? samples_->rows
+                             : operations_->rows;
 }
 
 void Slicer::build(const uint8_t *base, uint64_t slice) {
@@ -334,11 +344,11 @@ void Slicer::build(const uint8_t *base, uint64_t slice) {
   for (const Row &row : rows_) {
     counts[table_of(row)] += row.waits ? 0 : 1;
   }
-  ranges_.reset(counts[kRanges], strings_);
-  marks_.reset(counts[kMarks], strings_);
-  samples_.reset(counts[kSamples]);
-  operations_.reset(counts[kOperations]);
-  ops_.reset(strings_);
+  ranges_.next().reset(counts[kRanges], strings_);
+  marks_.next().reset(counts[kMarks], strings_);
+  samples_.next().reset(counts[kSamples]);
+  operations_.next().reset(counts[kOperations]);
+  ops_.next().reset(strings_);
   size_t at[kTables] = {};
   splits_.clear();
   for (const uint32_t number : order_) {
@@ -351,7 +361,7 @@ void Slicer::build(const uint8_t *base, uint64_t slice) {
     const Table table = table_of(row);
     switch (table) {
       case kMarks:
-        emit_event(marks_, at[table]++, row, range_base_ + next_mark_++);
+        emit_event(*marks_, at[table]++, row, range_base_ + next_mark_++);
         break;
       case kSamples:
         emit_sample(at[table]++, row);

@@ -1,8 +1,7 @@
-// Turns one slice of a process's events into Arrow column buffers, in order of start.
+// Turns one slice of a process's events into Arrow columns, in order of start.
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "columns.h"
 #include "events.h"
 #include "nest.h"
+#include "reader/arrow.h"
 #include "reader/clock.h"
 #include "reader/following/waiting.h"
 #include "reader/ops/ops.h"
@@ -46,9 +46,11 @@ class Slicer {
   size_t waiting() const { return waiting_.size(); }
   // What cannot be, if each open range was seen in time: only reading the spool from its beginning gives the right rows.
   uint64_t surprises() const { return surprises_; }
-  // The buffer of a column ("start"), its validity ("color?") or its dictionary ("message="); nullptr if there is none.
-  const void *buffer(uint32_t table, std::string_view name, uint64_t *bytes) const;
-  uint64_t rows(uint32_t table) const { return instants(table).rows; }
+  // The columns of a table; of texts, domains and categories: codes, and the numbers of those that are used.
+  ArrowColumns columns(uint32_t table) const;
+  // The extended payloads of a table's rows: see BlobRefs.
+  ArrowColumns payloads(uint32_t table) const;
+  uint64_t rows(uint32_t table) const;
 
  private:
   // What few rows have.
@@ -74,7 +76,6 @@ class Slicer {
     Place place;
   };
 
-  const InstantColumns &instants(uint32_t table) const;
   void gather(const uint8_t *base, uint64_t slice);
   void add_row(const uint8_t *record, uint32_t thread, uint32_t nest, uint32_t extra, bool unfinished,
                bool waits = false);
@@ -117,11 +118,12 @@ class Slicer {
   std::vector<Extra> extras_;
   std::vector<uint32_t> order_;
   SortScratch scratch_;
-  RangeColumns ranges_;
-  EventColumns marks_;
-  SampleColumns samples_;
-  OperationColumns operations_;
-  OpRows ops_;
+  Refilled<RangeColumns> ranges_;
+  Refilled<EventColumns> marks_;
+  Refilled<SampleColumns> samples_;
+  Refilled<OperationColumns> operations_;
+  Refilled<OpColumns> ops_;
+  OpPasses passes_;
   std::unordered_map<uint32_t, uint32_t> nest_numbers_;
   std::vector<Nest> nests_;
   TaskNests tasks_;

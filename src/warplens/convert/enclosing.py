@@ -15,13 +15,14 @@ from warplens import native
 from warplens.arrays import Int64Array
 from warplens.spool.events import RANGES, Events
 
-KINDS = {"thread": np.int64, "start": np.int64, "end": np.int64, "id": np.int64, "style": np.int32}
+_COLUMNS = ("thread", "start", "end", "id", "style")
 Columns = Mapping[str, Int64Array]
 
 
 def of_slice(events: Events) -> Columns:
-    """Return the ranges of the current slice; good until the next one is made."""
-    return {name: events.column(RANGES, name, kind) for name, kind in KINDS.items()}
+    """Return the ranges of the current slice."""
+    ranges = events.table(RANGES)
+    return {name: ranges.column(name).to_numpy() for name in _COLUMNS}
 
 
 class Around:
@@ -45,7 +46,9 @@ class Around:
         Points lie before all later ranges.
         """
         keys = self._base + thread.astype(np.int64)
-        native.call("enclosing_add", self._enclosing, *(ranges.get(name) for name in KINDS), keys, start, out)
+        batch = pa.RecordBatch.from_pydict({name: ranges[name] for name in _COLUMNS}) if ranges else None
+        points = pa.RecordBatch.from_pydict({"thread": keys, "time": start})
+        native.call("enclosing_add", self._enclosing, batch, points, out)
 
     def among(self, ranges: Stream, thread: npt.NDArray[np.int32], start: Int64Array) -> Int64Array:
         """Return which range is around each of the next points, -1 for none.

@@ -206,7 +206,7 @@ class Follower:
         if rows.marks:
             self.write(
                 "nvtx_marks",
-                columns.slice_table("nvtx_marks", events, rows.marks, strings=spool.strings, domains=domains),
+                columns.slice_table("nvtx_marks", events, spool.strings, domains=domains),
             )
         if late := events.late():
             self.wrote = True
@@ -214,11 +214,12 @@ class Follower:
             range_rows.write_late(events, late, spool.strings, domains=domains, write=self.write)
 
     def _note_names(self, events: Events, table: int, domains: Domains) -> None:
-        if len(events.column(table, "blob_offset", np.uint64)):
+        if events.payloads(table).num_rows:
             raise Surprise("it has extended payloads")
-        for number in events.column(table, "domain=", np.uint32).tolist():
+        rows = events.table(table)
+        for number in rows.column("domain").dictionary.to_pylist():
             self._texts.setdefault((number, None), domains.name(number))
-        for pair in events.column(table, "category=", np.uint64).tolist():
+        for pair in rows.column("category").dictionary.to_pylist():
             place = pair >> 32, pair & 0xFFFFFFFF
             self._texts.setdefault(place, domains.category(*place))
 

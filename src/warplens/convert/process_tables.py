@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pyarrow as pa
 
 from warplens.arrays import Int64Array
@@ -117,7 +116,7 @@ class ProcessTables:
         if rows.marks:
             self._write(
                 "nvtx_marks",
-                columns.slice_table("nvtx_marks", events, rows.marks, strings=strings, domains=domains),
+                columns.slice_table("nvtx_marks", events, strings, domains=domains),
             )
             self._follow_payloads(MARKS)
         if rows.samples:
@@ -141,14 +140,10 @@ class ProcessTables:
         return self._cuda.records + self._cpu.records
 
     def _follow_payloads(self, table: int) -> None:
-        events = self._spool.events
-        offsets = events.column(table, "blob_offset", np.uint64)
-        if len(offsets):
-            event, domain = (
-                events.column(table, "blob_row", np.int64),
-                events.column(table, "blob_domain", np.uint32),
-            )
-            self._payloads.follow(_PAYLOADS_OF[table], event, domain, offsets)
+        first = self._spool.events.payloads(table)
+        if first.num_rows:
+            event, domain, offset = (first.column(name).to_numpy() for name in ("row", "domain", "offset"))
+            self._payloads.follow(_PAYLOADS_OF[table], event, domain, offset)
 
     @property
     def left(self) -> float:

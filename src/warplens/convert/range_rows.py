@@ -45,7 +45,7 @@ def write_late(events: Events, count: int, strings: Strings, domains: Domains, w
 
     What does not follow one another by its id gets a row group each, so that each can be put where it belongs.
     """
-    ids = events.column(RANGES, "id", np.int64)
+    ids = events.table(RANGES).column("id").to_numpy()
     _write(
         events,
         count,
@@ -79,7 +79,7 @@ def _write(
 ) -> None:
     if not count:
         return
-    whole = columns.slice_table(TABLE, events, count, strings=strings, domains=domains)
+    whole = columns.slice_table(TABLE, events, strings, domains=domains)
     for first, last in pairwise((0, *edges, count)):
         if first < last:
             write(TABLE, whole.slice(first, last - first))

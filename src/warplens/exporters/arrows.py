@@ -28,16 +28,23 @@ class Arrows:
     Takes a byte of memory for each API call.
     """
 
-    def __init__(self, report: Report) -> None:
-        self._states: dict[int, npt.NDArray[np.uint8]] = {}
+    def __init__(self, states: dict[int, npt.NDArray[np.uint8]]) -> None:
+        """`states`: _KNOWN at the low half of the id of each call, by process."""
+        self._states = states
+
+    @classmethod
+    def of(cls, report: Report) -> Arrows:
+        """Return those of a report."""
+        states: dict[int, npt.NDArray[np.uint8]] = {}
         if any(report.tables[table] for table in ("kernels", "memcpys", "memsets", "graphs")):
             for batch in batches(report, "cuda_api", ("id", "start", "end")):
                 for process, _, low in _split(values(batch, "id")):
-                    state = self._states.get(process, np.empty(0, np.uint8))
+                    state = states.get(process, np.empty(0, np.uint8))
                     if low.max() >= len(state):
                         state = np.concatenate((state, np.zeros(int(low.max()) + 1 - len(state), np.uint8)))
                     state[low] = _KNOWN
-                    self._states[process] = state
+                    states[process] = state
+        return cls(states)
 
     def ends(self, calls: Int64Array) -> Int64Array:
         """Return the call whose arrow ends at each piece of work, -1 where none does.

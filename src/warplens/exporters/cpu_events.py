@@ -52,9 +52,10 @@ _NEEDED = ("id", "process", "thread", "start", "end")
 class CpuTracks(ExportRows):
     """The rows that the CPU side needs, each below its thread."""
 
-    def __init__(self, report: Report, tracks: Tracks) -> None:
-        super().__init__(report, tracks)
-        counts = report.tables
+    @classmethod
+    def of(cls, report: Report, tracks: Tracks) -> CpuTracks:
+        """Return the rows of a report."""
+        rows, counts = cls(report, tracks), report.tables
         drawn = {kind.table for kind in KINDS}
         for table in (table for table in CPU if table in drawn and counts[table]):
             name = kind_of(table).name
@@ -65,8 +66,9 @@ class CpuTracks(ExportRows):
                 for record in report.sql(
                     f"SELECT DISTINCT process, thread FROM {table} WHERE {where} ORDER BY ALL"
                 ).to_pylist():
-                    self._of_thread(what, f"{name} (brief)" if what == _BRIEF else name, record)
-        self._sort()
+                    rows._of_thread(what, f"{name} (brief)" if what == _BRIEF else name, record)
+        rows._sort()
+        return rows
 
 
 def cpu_events(report: Report, tracks: CpuTracks, *, most: int | None = None) -> Iterator[ExportEvents]:

@@ -116,7 +116,7 @@ def events(report: Report, tracks: CudaTracks, *, most: int | None = None) -> It
     """Yield all events, at most `most` at once; of each row sorted by begin."""
     if not tracks.rows:
         return
-    arrows = Arrows(report)
+    arrows = Arrows.of(report)
     counts = report.tables
     for kind in KINDS:
         nesting = Nesting() if kind is API else None

@@ -23,24 +23,26 @@ _OF_THREAD, _OF_PROCESS = ("cuda_api", "overhead"), ("syncs", "um_events", "coll
 class CudaTracks(ExportRows):
     """The rows that CUDA needs."""
 
-    def __init__(self, report: Report, tracks: Tracks) -> None:
-        super().__init__(report, tracks)
-        counts = report.tables
+    @classmethod
+    def of(cls, report: Report, tracks: Tracks) -> CudaTracks:
+        """Return the rows of a report."""
+        rows, counts = cls(report, tracks), report.tables
         for table in _OF_THREAD:
             if counts[table]:
                 for record in report.sql(
                     f"SELECT DISTINCT process, thread FROM {table} ORDER BY ALL NULLS FIRST"
                 ).to_pylist():
-                    self._of_thread(table, kind_of(table).name, record)
+                    rows._of_thread(table, kind_of(table).name, record)
         for table in _OF_PROCESS:
             if counts[table]:
                 name = kind_of(table).name
                 for record in report.sql(f"SELECT DISTINCT process FROM {table} ORDER BY ALL").to_pylist():
-                    row = ExportRow(name, name, self._process(record["process"]), about=record)
-                    self._put((table, record["process"], NONE, NONE), row)
+                    row = ExportRow(name, name, rows._process(record["process"]), about=record)
+                    rows._put((table, record["process"], NONE, NONE), row)
         if any(counts[table] for table in _ON_GPU):
-            self._gpus(report)
-        self._sort()
+            rows._gpus(report)
+        rows._sort()
+        return rows
 
     def _gpus(self, report: Report) -> None:
         selects = [

@@ -38,18 +38,30 @@ class GpuCounter:
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
+_Row = dict[str, Any]
+
+
 class GpuCounters:
     """The counters of a report, memory first; their samples name them by position."""
 
-    def __init__(self, report: Report) -> None:
-        self._report = report
+    @classmethod
+    def of(cls, report: Report) -> GpuCounters:
+        """Return those of a report."""
         counts = report.tables
         memory = "SELECT DISTINCT process, device, kind FROM gpu_memory WHERE total IS NOT NULL ORDER BY ALL"
-        self._memory = report.sql(memory).to_pylist() if counts["gpu_memory"] else []
         tensors = "SELECT DISTINCT process, device, device_type FROM tensor_memory WHERE allocated IS NOT NULL ORDER BY ALL"
-        self._tensors = report.sql(tensors).to_pylist() if counts["tensor_memory"] else []
         metrics = "SELECT DISTINCT host, gpu, metric, unit FROM gpu_metrics ORDER BY ALL"
-        self._metrics = report.sql(metrics).to_pylist() if counts["gpu_metrics"] else []
+        return cls(
+            report,
+            report.sql(memory).to_pylist() if counts["gpu_memory"] else [],
+            report.sql(metrics).to_pylist() if counts["gpu_metrics"] else [],
+            tensors=report.sql(tensors).to_pylist() if counts["tensor_memory"] else [],
+        )
+
+    def __init__(
+        self, report: Report, memory: list[_Row], metrics: list[_Row], *, tensors: list[_Row]
+    ) -> None:
+        self._report, self._memory, self._metrics, self._tensors = report, memory, metrics, tensors
         hosts = len({row["host"] for row in self._metrics}) > 1
         self.all = [
             *(

@@ -47,9 +47,18 @@ class InsideTracks(ExportRows):
     def __init__(self, report: Report, tracks: Tracks, streams: ExportRows) -> None:
         super().__init__(report, tracks)
         self._first = len(streams.rows)
+        self._group_of: dict[int, int] = {}
         self.left_out = 0
-        if not report.tables["intrakernel_launches"]:
-            return
+
+    @classmethod
+    def of(cls, report: Report, tracks: Tracks, streams: ExportRows) -> InsideTracks:
+        """Return the rows of a report."""
+        rows = cls(report, tracks, streams)
+        if report.tables["intrakernel_launches"]:
+            rows._fill(report, streams)
+        return rows
+
+    def _fill(self, report: Report, streams: ExportRows) -> None:
         launches = report.table("intrakernel_launches")
         self._shares = launches.num_rows > FEW_LAUNCHES
         units = report.table("intrakernel_units", NEEDED["intrakernel_units"])
@@ -59,7 +68,6 @@ class InsideTracks(ExportRows):
             "SELECT 0 AS id, 0 AS context WHERE false"
         ).to_pylist()  # fmt: skip
         context = {row["id"]: row["context"] for row in contexts}
-        self._group_of: dict[int, int] = {}
         for row in launches.sort_by("id").to_pylist():
             self._launch(row, context.get(row["id"]), streams)
         self._warps(units)

@@ -81,53 +81,21 @@ class Tracks:
     Families of tracks: thread i is family i, process p's start/end ranges T + p, task k's ranges and marks T + P + k.
     """
 
-    def __init__(self, report: Report) -> None:
-        columns = ["process", "pid", "host", "rank", "executable", "command", "recorded"]
-        # of a large build there are thousands that have nothing to show
-        rows = [row for row in report.table("processes", columns).to_pylist() if row["recorded"] is not False]
-        hosts = {row["host"] for row in rows}
-        seen: dict[int, int] = {}
-        steps = []
-        self.processes: list[ExportProcess] = []
-        for row in sorted(rows, key=lambda row: int(row["process"])):
-            step = seen[row["pid"]] = seen.get(row["pid"], -1) + 1
-            steps.append(step * _ID_STEP)
-            where = f" ({row['host']})" if len(hosts) > 1 else ""
-            name = f"{rank_label(row)}{Path(row['executable']).name or row['pid']}{where}"
-            self.processes.append(
-                ExportProcess(row["process"], row["pid"] + steps[-1], name, command=row["command"])
-            )
-        self._report = report
-        place = {process.key: index for index, process in enumerate(self.processes)}
-        threads = report.table("threads", ["thread", "process", "tid", "name"]).to_pylist()
-        for row in threads:
-            if row["process"] not in place:
-                raise ReportError(
-                    f"{report.path} is broken: the thread {row['thread']} is of no process of the report"
-                )
-        self.threads = [
-            Thread(
-                row["thread"],
-                place[row["process"]],
-                row["tid"] + steps[place[row["process"]]],
-                name=thread_label(row),
-            )
-            for row in sorted(threads, key=lambda row: int(row["thread"]))
-        ]
-        position = {thread.key: index for index, thread in enumerate(self.threads)}
-        tasks = report.table("tasks", ["task", "thread", "name", "library"]).to_pylist()
-        for row in tasks:
-            if row["thread"] not in position:
-                raise ReportError(
-                    f"{report.path} is broken: the task {row['task']} is of no thread of the report"
-                )
-        self.tasks = [
-            Task(row["task"], position[row["thread"]], task_label(row))
-            for row in sorted(tasks, key=lambda row: int(row["task"]))
-        ]
-        self._task_keys = np.array([task.key for task in self.tasks], np.int64)
-        self._process_keys = np.array([process.key for process in self.processes], np.int64)
-        self._thread_keys = np.array([thread.key for thread in self.threads], np.int64)
+    def __init__(
+        self, report: Report, processes: list[ExportProcess], threads: list[Thread], *, tasks: list[Task]
+    ) -> None:
+        self._report, self.processes, self.threads, self.tasks = report, processes, threads, tasks
+        self._task_keys, self._process_keys, self._thread_keys = (
+            np.array([one.key for one in some], np.int64) for some in (tasks, processes, threads)
+        )
+
+    @classmethod
+    def of(cls, report: Report) -> Tracks:
+        """Return those of a report; ReportError where its tables do not fit together."""
+        processes, steps = _processes(report)
+        threads = _threads(report, {process.key: at for at, process in enumerate(processes)}, steps)
+        tasks = _tasks(report, {thread.key: at for at, thread in enumerate(threads)})
+        return cls(report, processes, threads, tasks=tasks)
 
     @property
     def families(self) -> int:
@@ -243,3 +211,52 @@ def values(batch: pa.RecordBatch, name: str, missing: int = 0) -> Int64Array:
     column = batch.column(name)
     filled = pc.fill_null(column, missing) if column.null_count else column
     return np.ascontiguousarray(filled.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _processes(report: Report) -> tuple[list[ExportProcess], list[int]]:
+    """Return the processes, and what is added to the ids of each, so that those of two with one pid differ."""
+    columns = ["process", "pid", "host", "rank", "executable", "command", "recorded"]
+    # of a large build there are thousands that have nothing to show
+    rows = [row for row in report.table("processes", columns).to_pylist() if row["recorded"] is not False]
+    hosts = {row["host"] for row in rows}
+    seen: dict[int, int] = {}
+    steps: list[int] = []
+    processes = []
+    for row in sorted(rows, key=lambda row: int(row["process"])):
+        step = seen[row["pid"]] = seen.get(row["pid"], -1) + 1
+        steps.append(step * _ID_STEP)
+        where = f" ({row['host']})" if len(hosts) > 1 else ""
+        name = f"{rank_label(row)}{Path(row['executable']).name or row['pid']}{where}"
+        processes.append(ExportProcess(row["process"], row["pid"] + steps[-1], name, command=row["command"]))
+    return processes, steps
+
+
+def _threads(report: Report, place: dict[int, int], steps: list[int]) -> list[Thread]:
+    rows = report.table("threads", ["thread", "process", "tid", "name"]).to_pylist()
+    for row in rows:
+        if row["process"] not in place:
+            raise ReportError(
+                f"{report.path} is broken: the thread {row['thread']} is of no process of the report"
+            )
+    return [
+        Thread(
+            row["thread"],
+            place[row["process"]],
+            row["tid"] + steps[place[row["process"]]],
+            name=thread_label(row),
+        )
+        for row in sorted(rows, key=lambda row: int(row["thread"]))
+    ]
+
+
+def _tasks(report: Report, place: dict[int, int]) -> list[Task]:
+    rows = report.table("tasks", ["task", "thread", "name", "library"]).to_pylist()
+    for row in rows:
+        if row["thread"] not in place:
+            raise ReportError(
+                f"{report.path} is broken: the task {row['task']} is of no thread of the report"
+            )
+    return [
+        Task(row["task"], place[row["thread"]], task_label(row))
+        for row in sorted(rows, key=lambda row: int(row["task"]))
+    ]

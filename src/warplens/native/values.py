@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+
+from warplens.native.arrow import ArrowTable
 
 _NUMBERS = {
     "i4": ctypes.c_int32,
@@ -146,19 +149,26 @@ class _HandleType(Type):
         return value.address
 
 
-class _Structure(Type):
-    """A structure that is passed by its address. Its size is checked."""
+class _GivenTable(Type):
+    """Columns by name, as a record batch; nothing is copied. None: no columns."""
 
-    raw = ctypes.c_void_p
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._size = int(name[1:])
+    name, raw = "table", ctypes.c_void_p
 
     def pass_in(self, value: Any) -> Any:
-        if not isinstance(value, ctypes.Structure) or ctypes.sizeof(value) != self._size:
-            raise TypeError(f"a structure of {self._size} bytes is needed, not {type(value).__name__}")
-        return ctypes.addressof(value)
+        if value is None:
+            return None
+        if not isinstance(value, pa.RecordBatch):
+            raise TypeError(f"a record batch is needed, not {type(value).__name__}")
+        return ctypes.byref(ArrowTable.of(value))
+
+
+class _TableResult(Type):
+    """Columns by name, as a record batch; nothing is copied. Their memory lives as long as they do."""
+
+    name, raw = "table=", ArrowTable
+
+    def take_out(self, raw: ArrowTable, owner: Handle | None) -> pa.RecordBatch:
+        return raw.take()
 
 
 def type_of(text: str) -> Type:
@@ -167,4 +177,6 @@ def type_of(text: str) -> Type:
         return _Number(text)
     if text.startswith("*"):
         return _HandleType(text)
-    return _Structure(text) if text.startswith("&") else _Values(text)
+    if text.startswith("table"):
+        return _GivenTable() if text == _GivenTable.name else _TableResult()
+    return _Values(text)

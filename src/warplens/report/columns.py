@@ -9,6 +9,11 @@ import warplens.report.arrow_compute as pc
 from warplens.arrays import Int64Array
 
 
+def integers(table: pa.Table | pa.RecordBatch, name: str) -> Int64Array:
+    """Return a column of integers without nulls."""
+    return np.asarray(table.column(name).to_numpy(), np.int64)
+
+
 def as_numbers(column: pa.ChunkedArray | pa.Array) -> Int64Array:
     """Return a column of integers; -1 stands for null."""
     filled = pc.fill_null(pc.cast(column, pa.int64()), -1)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from warplens import native
 from warplens.arrays import Int64Array
@@ -89,6 +90,7 @@ class Events:
             int, tuple[int, int]
         ] = {}  # offset of a chunk -> bytes of it that were scanned, whose the next are
         self._keyed = False
+        self._tables: dict[int, pa.RecordBatch] = {}  # of the current slice
         self.following = False
 
     def rebase(self, memory: npt.NDArray[np.uint8], mapped: mmap.mmap) -> None:
@@ -97,6 +99,7 @@ class Events:
 
     def close(self) -> None:
         """Free the native half."""
+        self._tables.clear()
         self._timeline.close()
 
     def choose(self, windows: Sequence[tuple[int, int]]) -> None:
@@ -176,6 +179,7 @@ class Events:
     def slice(self, number: int) -> RowCounts:
         """Build the columns of one slice, in order from 0."""
         rows = np.zeros(4, np.uint64)
+        self._tables.clear()
         native.call("events_slice", self._timeline, self._memory, number, rows)
         self.release()
         return RowCounts(*rows.tolist())
@@ -190,19 +194,22 @@ class Events:
         keys: list[int] = rows.tolist()
         return keys
 
-    def column(self, table: int, name: str, dtype: Any) -> npt.NDArray[Any]:
-        """Return a buffer of the current slice.
+    def table(self, table: int) -> pa.RecordBatch:
+        """Return a table of the current slice: its columns, none copied.
 
-        `start`, the validity bits `color?`, or the dictionary `message=`.
-
-        It points into native memory that the next slice overwrites. KeyError for an unknown name.
+        Texts are codes of their places in the strings of the spool, domains of their numbers,
+        categories and counters of `domain << 32 | number`.
         """
-        try:
-            raw = native.call("events_column", self._timeline, table, name.encode())
-        except ValueError as error:
-            raise KeyError(name) from error
-        column: npt.NDArray[Any] = raw.view(dtype)
-        return column
+        if table not in self._tables:
+            self._tables[table] = native.call("events_columns", self._timeline, table)
+        return self._tables[table]
+
+    def payloads(self, table: int) -> pa.RecordBatch:
+        """Return where the extended payloads of a table of the current slice begin.
+
+        Columns: `row` (the event's id, of a sample its row), `offset` in the file, `domain`.
+        """
+        return native.call("events_payloads", self._timeline, table)
 
     def set_blob_chunks(self, chunks: Sequence[Chunk]) -> None:
         """Say where payloads may lie; offsets rise."""
@@ -217,11 +224,8 @@ class Events:
         Damaged chains end early.
         """
         starts = np.ascontiguousarray(first, np.uint64)
-        count = native.call("events_blobs_walk", self._timeline, self._memory, starts)
-        short, long = np.empty((3, count), np.uint32), np.empty((2, count), np.uint64)
-        columns = Blobs(short[0], long[0], short[1], flags=short[2], schema=long[1])
-        native.call("events_blobs", self._timeline, *columns)
-        return columns
+        batch = native.call("events_blobs", self._timeline, self._memory, starts)
+        return Blobs(**dict(zip(batch.schema.names, map(pa.Array.to_numpy, batch.columns), strict=True)))
 
     def gather(self, offset: npt.NDArray[np.uint64], size: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
         """Return pieces of the file behind each other."""
@@ -302,6 +306,7 @@ class Events:
 
         Return how many there are.
         """
+        self._tables.clear()
         return int(native.call("events_late", self._timeline))
 
     def waiting(self) -> tuple[int, int, int]:

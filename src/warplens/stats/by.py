@@ -27,18 +27,23 @@ class By:
 
     A GPU is that of a process: one that two processes share is two.
 
-    Raises UsageError for what is not one of KNOWN.
+    `first`: of each process the one that stands for its rank.
     """
 
-    def __init__(self, report: Report, by: str) -> None:
-        self.by = one_of("by", by, KNOWN)
-        self._report = report
+    def __init__(self, report: Report, by: str, first: dict[int, int]) -> None:
+        self.by, self._report, self._first = by, report, first
+
+    @classmethod
+    def of(cls, report: Report, by: str) -> By:
+        """Raises UsageError for what is not one of KNOWN."""
+        one_of("by", by, KNOWN)
         known = report.table("processes", ["process", "rank"])
         pairs = list(zip(*(column.to_pylist() for column in known.columns), strict=True))
         first: dict[int, int] = {}
-        self._first = {
+        firsts = {
             process: process if rank is None else first.setdefault(rank, process) for process, rank in pairs
         }
+        return cls(report, by, firsts)
 
     @property
     def per_stream(self) -> bool:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.arrays import Int64Array
+from warplens.report.columns import integers
 from warplens.report.cutting import overlaps
 
 if TYPE_CHECKING:
@@ -51,15 +52,15 @@ def traced(report: Report, selection: Selection, style: str) -> Traced:
     """Find the ranges of one style, each with its place in the nesting of all ranges."""
     window = selection.window(report)
     table = report.table("nvtx_ranges", _COLUMNS)
-    ids, starts = _numbers(table, "id"), _numbers(table, "start")
-    order = np.lexsort((ids, _numbers(table, "process"), starts))
+    ids, starts = integers(table, "id"), integers(table, "start")
+    order = np.lexsort((ids, integers(table, "process"), starts))
     of_style = pc.equal(pc.cast(table.column("style"), pa.string()), style).combine_chunks()
     above = pc.fill_null(
         pc.index_in(table.column("parent"), value_set=table.column("id").combine_chunks()), -1
     )
     nest = Nest(np.asarray(above, np.int64), ids)
     inside = np.asarray(of_style) & (nest.above >= 0)
-    length = _numbers(table, "end") - starts
+    length = integers(table, "end") - starts
     # `number` and `time`: how many direct children each range has, and their time together.
     number, time = np.bincount(nest.above[inside], minlength=len(ids)), np.zeros(len(ids), np.int64)
     np.add.at(time, nest.above[inside], length[inside])
@@ -143,7 +144,3 @@ class Nest:
             if pieces
             else pa.array([], pa.large_string())
         )
-
-
-def _numbers(table: pa.Table, name: str) -> Int64Array:
-    return np.asarray(table.column(name).to_numpy(), np.int64)

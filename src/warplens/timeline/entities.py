@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,37 +52,47 @@ class HostGpu:
         return self.key.partition("/")[2]
 
 
+_Row = dict[str, Any]
+
+
+@dataclass(eq=False)
 class Entities:
     """The rows of processes, threads, tasks, devices, contexts and streams, by their keys."""
 
-    def __init__(self, report: Report) -> None:
-        self.processes: dict[int, dict[str, Any]] = {
-            row["process"]: row for row in report.table("processes").to_pylist()
-        }
-        self.threads: dict[int, dict[str, Any]] = {
-            row["thread"]: row for row in report.table("threads").to_pylist()
-        }
-        self.tasks: dict[int, dict[str, Any]] = {
-            row["task"]: row for row in report.table("tasks").to_pylist()
-        }
-        self.contexts: dict[tuple[int, int], dict[str, Any]] = {
-            (row["process"], row["context"]): row for row in report.table("contexts").to_pylist()
-        }
-        self.streams: dict[tuple[int, int, int], dict[str, Any]] = {
-            (row["process"], row["context"], row["stream"]): row
-            for row in report.table("streams").to_pylist()
-        }
-        self.devices: dict[tuple[int, int], dict[str, Any]] = {
-            (row["process"], row["device"]): row for row in report.table("devices").to_pylist()
-        }
-        self.insides = _insides(report)
-        self.hosts = list(
-            dict.fromkeys(
-                [*(manifest.host for manifest in report.manifests), *map(self.host, self.processes)]
-            )
+    processes: dict[int, _Row]
+    threads: dict[int, _Row]
+    tasks: dict[int, _Row]
+    contexts: dict[tuple[int, int], _Row]
+    streams: dict[tuple[int, int, int], _Row]
+    devices: dict[tuple[int, int], _Row]
+    insides: dict[tuple[int, int], Inside]
+    of_manifests: list[str]  # hosts
+    _gpus: dict[str, HostGpu] = field(default_factory=dict)
+    _users: dict[str, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, report: Report) -> Entities:
+        """Return those of a report."""
+
+        def rows(table: str) -> list[_Row]:
+            records: list[_Row] = report.table(table).to_pylist()
+            return records
+
+        return cls(
+            {row["process"]: row for row in rows("processes")},
+            {row["thread"]: row for row in rows("threads")},
+            {row["task"]: row for row in rows("tasks")},
+            contexts={(row["process"], row["context"]): row for row in rows("contexts")},
+            streams={(row["process"], row["context"], row["stream"]): row for row in rows("streams")},
+            devices={(row["process"], row["device"]): row for row in rows("devices")},
+            insides=_insides(report),
+            of_manifests=[manifest.host for manifest in report.manifests],
         )
-        self._gpus: dict[str, HostGpu] = {}
-        self._users: dict[str, list[int]] = {}
+
+    @cached_property
+    def hosts(self) -> list[str]:
+        """The hosts, those of the parts first."""
+        return list(dict.fromkeys([*self.of_manifests, *map(self.host, self.processes)]))
 
     def host(self, process: int | None) -> str:
         """Return the host of a process; empty where it is not known."""

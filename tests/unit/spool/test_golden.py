@@ -103,10 +103,10 @@ def test_every_field_is_where_the_format_says(tmp_path: Path) -> None:
         events.set_strings(spool.strings)
         assert events.slice(0) == (4, 1, 0, 0)
         ranges = slice_table(
-            "nvtx_ranges", events, 4, spool.strings, Domains(spool.names, spool.strings)
+            "nvtx_ranges", events, spool.strings, Domains(spool.names, spool.strings)
         ).to_pylist()
         marks = slice_table(
-            "nvtx_marks", events, 1, spool.strings, Domains(spool.names, spool.strings)
+            "nvtx_marks", events, spool.strings, Domains(spool.names, spool.strings)
         ).to_pylist()
         assert [note.code for note in spool.notes()] == ["dropped-records"]
     first, thread = 1 << 32, 1 << 24

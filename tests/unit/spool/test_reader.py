@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.spool.decoding import decode
 from warplens.errors import SpoolError
+from warplens.spool.events import RANGES
 from warplens.spool.reader import SpoolFile
 from warplens.testing import spool_writer as sw
 
@@ -22,6 +23,24 @@ def codes(path: Path) -> list[str]:
         spool.events.set_strings(spool.strings)
         spool.events.slice(0)
         return [note.code for note in spool.notes()]
+
+
+def test_columns_of_a_slice_outlive_the_next_one(tmp_path: Path) -> None:
+    records = [sw.event("range", at, at + 5, 2) for at in range(0, 2000, 10)]
+    with SpoolFile(sw.write(tmp_path, sw.spool([NAMES, sw.records(0, records)]))) as spool:
+        events = spool.events
+        slices = events.plan(50)
+        assert slices > 2
+        events.keys(0, 0, 0)
+        events.set_strings(spool.strings)
+        tables = []
+        for number in range(slices):
+            events.slice(number)
+            tables.append(events.table(RANGES))
+            tables[-1].validate(full=True)
+    starts = [start for table in tables for start in table.column("start").to_pylist()]
+    assert starts == list(range(0, 2000, 10))
+    assert {text for table in tables for text in table.column("message").to_pylist()} == {1}  # its place
 
 
 def test_payloads_of_every_type(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ NOT_IN_EXPORTS = {
 
 def page(report: Report) -> Shown:
     """Layer and owner of each row of the tree. Its tasks share a row, and a copy is in two rows: on its stream, and by its direction."""
-    tree = RowTree(Entities(report))
+    tree = RowTree(Entities.of(report))
     lanes = Lanes.open(report.stored, None)
     for lane in lanes.all:
         tree.add(lane)
@@ -134,9 +134,12 @@ def terminal(report: Report) -> Shown:
 
 def exported(report: Report) -> Shown:
     """Layer and owner of the rows of Chrome and Perfetto files. Waits, collectives and the like have one row of their process."""
-    tracks_ = Tracks(report)
+    tracks_ = Tracks.of(report)
     shown: Shown = set()
-    for what, process, *place in (*CudaTracks(report, tracks_)._found, *CpuTracks(report, tracks_)._found):
+    for what, process, *place in (
+        *CudaTracks.of(report, tracks_)._found,
+        *CpuTracks.of(report, tracks_)._found,
+    ):
         layer, (first, second) = what.split()[0], (None if key == -1 else key for key in place)
         if layer in WORK:
             shown.add((layer, process, first, second))

@@ -12,6 +12,7 @@ import pyarrow as pa
 from warplens.analysis.distinct import distinct
 from warplens.analysis.ranges.phases import chosen, spans
 from warplens.arrays import Int32Array, Int64Array
+from warplens.report.columns import integers
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -36,16 +37,16 @@ def contention(report: Report, selection: Selection) -> pa.Table:
     )
     holds = report.sql(text.format(_COLUMNS, "gil", "hold"))
     coded = pa.array(
-        np.concatenate((_numbers(waits, "thread"), _numbers(holds, "thread")))
+        np.concatenate((integers(waits, "thread"), integers(holds, "thread")))
     ).dictionary_encode()
     threads, codes = np.asarray(coded.dictionary), np.asarray(coded.indices, np.int64)
     waiter, holder = codes[: waits.num_rows], codes[waits.num_rows :]
     count = len(threads)
     sums = _Pairs(count * count)
     process = np.zeros(count, np.int64)
-    process[waiter] = _numbers(waits, "process")
-    wait_start, wait_end = _numbers(waits, "start"), _numbers(waits, "end")
-    hold_start, hold_end = _numbers(holds, "start"), _numbers(holds, "end")
+    process[waiter] = integers(waits, "process")
+    wait_start, wait_end = integers(waits, "start"), integers(waits, "end")
+    hold_start, hold_end = integers(holds, "start"), integers(holds, "end")
     for mine, theirs in _alike(waits, holds):
         for wait, hold in _meetings(
             wait_start[mine], wait_end[mine], first=hold_start[theirs], last=hold_end[theirs]
@@ -130,8 +131,8 @@ def _cut(waits: pa.Table, report: Report, selection: Selection) -> pa.Table:
         if window is None:
             return waits
         edges = {
-            "start": np.maximum(_numbers(waits, "start"), window[0]),
-            "end": np.minimum(_numbers(waits, "end"), window[1]),
+            "start": np.maximum(integers(waits, "start"), window[0]),
+            "end": np.minimum(integers(waits, "end"), window[1]),
         }
         return _with(waits, edges)
     inside = report.sql(
@@ -139,7 +140,7 @@ def _cut(waits: pa.Table, report: Report, selection: Selection) -> pa.Table:
     )
     waits = waits.sort_by([("thread", "ascending"), ("start", "ascending")])
     start, end, first, last = (
-        _numbers(table, name) for table in (waits, inside) for name in ("start", "end")
+        integers(table, name) for table in (waits, inside) for name in ("start", "end")
     )
     parts = [waits.slice(0, 0)]
     for mine, theirs in _alike(waits, inside, ("thread",)):
@@ -185,7 +186,7 @@ def _alike(
     """Yield the rows of two tables, both sorted by the keys, in which these agree."""
     slices_by_key = []
     for table in (left, right):
-        columns = [_numbers(table, name) for name in keys]
+        columns = [integers(table, name) for name in keys]
         changes = np.zeros(table.num_rows, bool)
         for column in columns:
             # `column[:1] - 1` differs from the first value, so the first row always begins a group (and an empty column stays empty).
@@ -206,7 +207,3 @@ def _with(rows: pa.Table, columns: dict[str, Int64Array]) -> pa.Table:
     for name, values in columns.items():
         rows = rows.set_column(rows.schema.get_field_index(name), name, pa.array(values, pa.int64()))
     return rows
-
-
-def _numbers(table: pa.Table, name: str) -> Int64Array:
-    return np.asarray(table.column(name).to_numpy(), np.int64)

@@ -112,7 +112,7 @@ def _times(report: Report, samples: pa.Table, begin: int, end: int) -> Iterator[
     )  # those of a thread stay in the order of time
     threads, first, counts = np.unique(python["thread"].to_numpy(), return_index=True, return_counts=True)
     sums = np.add.reduceat(python["weight"].to_numpy(), first) if len(threads) else first
-    states = _States(report, begin, end)
+    states = _States.of_report(report, begin, end)
     for index in np.argsort(-sums, kind="stable").tolist():
         thread = int(threads[index])
         mine = python.slice(int(first[index]), int(counts[index]))
@@ -137,7 +137,7 @@ def _time(
     main: bool,
     edges: tuple[int, int],
     samples: pa.Table,
-    states: _States,
+    states: _States | None,
 ) -> ThreadTime:
     weight = np.asarray(samples["weight"].to_numpy(), np.float64)
     # each sample is one of the time since the tick before
@@ -147,8 +147,8 @@ def _time(
     since, until = np.clip(whole_since, *edges), np.clip(whole_until, *edges)
     # the main thread is there to the end; when others ended is not known
     known = edges[1] - min(max(int(first[0]), edges[0]), edges[1])
-    known_states = states.of(thread)
-    if known_states is None or not any(len(start) for start, _ in known_states):
+    known_states = [] if states is None else states.of(thread)
+    if states is None or not any(len(start) for start, _ in known_states):
         on = np.asarray(samples["on_cpu"].to_numpy(zero_copy_only=False), bool)
         weight *= (until - since) / np.maximum(whole_until - whole_since, 1)
         weight *= known / max(weight.sum(), 1) if main else 1
@@ -212,13 +212,16 @@ def _seen(
 class _States:
     """The rows of `thread_states` by thread, cut to a window."""
 
-    def __init__(self, report: Report, begin: int, end: int) -> None:
-        self._there = bool(report.tables["thread_states"])
-        self.exact = False  # every switch of every thread is known
-        if not self._there:
-            return
+    @classmethod
+    def of_report(cls, report: Report, begin: int, end: int) -> _States | None:
+        """Return those of a report; None where nothing recorded them."""
+        if not report.tables["thread_states"]:
+            return None
         rows = report.table("thread_states", ["thread", "start", "end", "state", "exact"])
-        self.exact = bool(pc.all(rows["exact"]).as_py())
+        return cls(rows, begin, end)
+
+    def __init__(self, rows: pa.Table, begin: int, end: int) -> None:
+        self.exact = bool(pc.all(rows["exact"]).as_py())  # every switch of every thread is known
         self._start, self._end = (
             np.clip(np.asarray(rows[name].to_numpy(), np.int64), begin, end) for name in ("start", "end")
         )
@@ -230,13 +233,8 @@ class _States:
         self._order = np.lexsort((self._start, thread))
         self._thread = thread[self._order]
 
-    def of(self, thread: int) -> list[_Spans] | None:
-        """Return when it ran, when it could run and had no CPU, when it was blocked.
-
-        None where nobody knows.
-        """
-        if not self._there:
-            return None
+    def of(self, thread: int) -> list[_Spans]:
+        """Return when it ran, when it could run and had no CPU, when it was blocked."""
         low, high = np.searchsorted(self._thread, [thread, thread + 1])
         mine = self._order[low:high]
         return [

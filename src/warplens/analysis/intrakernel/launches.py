@@ -12,6 +12,7 @@ from warplens.analysis.gpu.ops import during
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted
+from warplens.report.columns import integers
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -120,7 +121,7 @@ def launches(report: Report, selection: Selection) -> IntrakernelLaunches:
     group = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
     columns = ("id", "start", "end", "dropped", "units_lost", "needed_slots", "sample_blocks", "uncertainty")
     return IntrakernelLaunches(
-        group=group, groups=tuple(known), **{name: _numbers(rows, name) for name in columns}
+        group=group, groups=tuple(known), **{name: integers(rows, name) for name in columns}
     )
 
 
@@ -128,8 +129,8 @@ def units(report: Report, of: IntrakernelLaunches) -> Units:
     """Return the warps of launches."""
     columns = ["id", "launch", "cta", "warp", "sm", "start", "end", "events", "dropped"]
     rows = report.table("intrakernel_units", columns)
-    order = np.argsort(_numbers(rows, "id"), kind="stable")
-    values: dict[str, Any] = {name: _numbers(rows, name)[order] for name in columns}
+    order = np.argsort(integers(rows, "id"), kind="stable")
+    values: dict[str, Any] = {name: integers(rows, name)[order] for name in columns}
     values["launch"] = of.place(values["launch"])
     some = values["launch"] >= 0
     if not some.all():
@@ -143,7 +144,3 @@ def located(known: Int64Array, ids: Int64Array) -> Int64Array:
         return np.full(len(ids), -1, np.int64)
     place = np.minimum(np.searchsorted(known, ids), len(known) - 1)
     return np.where(known[place] == ids, place, -1)
-
-
-def _numbers(rows: Any, name: str) -> Int64Array:
-    return np.asarray(rows.column(name).to_numpy(), np.int64)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from warplens.report.columns import integers
 
+if TYPE_CHECKING:
     from warplens.arrays import Int64Array
     from warplens.report.report import Report
 
@@ -19,7 +19,7 @@ def at_once(report: Report, launch: int, edges: Int64Array) -> Int64Array:
     `edges`: of the slices, rising.
     """
     rows = report.sql(f'SELECT "start", "end" FROM intrakernel_units WHERE launch = {launch}')
-    return _within(_numbers(rows, "start"), _numbers(rows, "end"), edges)
+    return _within(integers(rows, "start"), integers(rows, "end"), edges)
 
 
 def active(report: Report, launch: int, edges: Int64Array) -> dict[str, tuple[Int64Array, Int64Array]]:
@@ -30,7 +30,7 @@ def active(report: Report, launch: int, edges: Int64Array) -> dict[str, tuple[In
     )
     tags = rows.column("tag").combine_chunks().dictionary_encode()
     code = np.asarray(tags.indices.to_numpy(), np.int64)
-    unit, start, end = (_numbers(rows, name) for name in ("unit", "start", "end"))
+    unit, start, end = (integers(rows, name) for name in ("unit", "start", "end"))
     bounds = np.searchsorted(
         code, np.arange(len(tags.dictionary) + 1)
     )  # codes are given in the order in which tags come
@@ -81,7 +81,3 @@ def _units(unit: Int64Array, start: Int64Array, end: Int64Array, edges: Int64Arr
     np.add.at(change, (begin - base)[some], 1)
     np.add.at(change, last[some] + 1, -1)
     return np.cumsum(change)[:-1]
-
-
-def _numbers(rows: pa.Table, name: str) -> Int64Array:
-    return np.asarray(rows.column(name).to_numpy(), np.int64)

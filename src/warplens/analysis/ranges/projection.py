@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from warplens.analysis.extremes import Extremes
 from warplens.arrays import Int64Array
+from warplens.report.columns import integers
 from warplens.report.row_groups import RowGroup, RowGroupReader, row_groups, threads
 from warplens.report.selection import Selection
 from warplens.storage import schema
@@ -65,7 +66,7 @@ class LaunchedOperations:
         parts = [_rows(report, name, wanted_columns, part=part) for name in tables if report.tables[name]]
         rows = pa.concat_tables(parts) if parts else report.table(tables[0], wanted_columns)
         calls = _rows(report, "cuda_api", ["id", "thread", "start"], part=part)
-        ids = _numbers(calls, "id")
+        ids = integers(calls, "id")
         order = np.argsort(ids, kind="stable")  # sorted within a part already: next to nothing to do
         wanted = np.asarray(pc.fill_null(rows.column("api"), -1).to_numpy(), np.int64)
         # A lookup by sorted ids; ids that are absent land on some row and drop out in the comparison below.
@@ -76,10 +77,10 @@ class LaunchedOperations:
         )
         known = np.flatnonzero(ids[place] == wanted) if len(ids) else np.empty(0, np.int64)
         place = place[known]
-        thread, called = _numbers(calls, "thread")[place], _numbers(calls, "start")[place]
+        thread, called = integers(calls, "thread")[place], integers(calls, "start")[place]
         sequence = np.lexsort((called, thread))
         kept = known[sequence]
-        start, end = _numbers(rows, "start")[kept], _numbers(rows, "end")[kept]
+        start, end = integers(rows, "start")[kept], integers(rows, "end")[kept]
         return cls(
             thread[sequence], called[sequence], start, end, rows.select(list(columns)).take(pa.array(kept))
         )
@@ -132,8 +133,8 @@ def containing(
 
     def read_group(group: RowGroup) -> tuple[pa.Table, Int64Array, Int64Array]:
         rows = reader.read(group, wanted)
-        thread = _numbers(rows, "thread")
-        first, last = inside.find(thread, _numbers(rows, "start"), _numbers(rows, "end"))
+        thread = integers(rows, "thread")
+        first, last = inside.find(thread, integers(rows, "start"), integers(rows, "end"))
         ended = np.asarray(pc.fill_null(rows.column("end_thread"), -1).to_numpy(), np.int64)
         kept = np.flatnonzero((last > first) & ((ended < 0) | (ended == thread)))
         return rows.select(list(columns)).take(pa.array(kept)), first[kept], last[kept]
@@ -164,7 +165,7 @@ def projected(report: Report, selection: Selection, columns: Sequence[str]) -> p
     last = Extremes(launches.end, greatest=True).of(begin, end)
     for name, values in (("first", first), ("last", last), ("operations", end - begin)):
         rows = rows.append_column(name, pa.array(values))
-    order = np.lexsort((*(_numbers(rows, name) for name in ("id", "start") if name in columns), first))
+    order = np.lexsort((*(integers(rows, name) for name in ("id", "start") if name in columns), first))
     return rows.take(pa.array(order))
 
 
@@ -193,7 +194,7 @@ def _on_streams(
     rows, begin, end = containing(report, Selection(), launches, columns=columns, part=part)
     of = np.zeros(len(launches.thread), np.int64)
     for key in keys:
-        values, code = np.unique(_numbers(launches.rows, key), return_inverse=True)
+        values, code = np.unique(integers(launches.rows, key), return_inverse=True)
         # Combines the keys one by one into a dense number; renumbering each time keeps the product small.
         of = np.unique(of * len(values) + code, return_inverse=True)[1]
     order = np.argsort(of, kind="stable")
@@ -241,7 +242,3 @@ def _rows(report: Report, table: str, columns: Sequence[str], part: ProcessGroup
         rows = reader.read(group, [*columns, "process"])
         parts.append(rows.filter(pc.equal(rows.column("process"), part.process)).select(list(columns)))
     return pa.concat_tables(parts)
-
-
-def _numbers(table: pa.Table, name: str) -> Int64Array:
-    return np.asarray(table.column(name).to_numpy(), np.int64)

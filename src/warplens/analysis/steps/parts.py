@@ -23,6 +23,7 @@ from warplens.analysis.gpu.waiting_calls import waits
 from warplens.analysis.step_functions import NOTHING, StepFunction, distinct, grouped_union
 from warplens.analysis.steps.names import NAMED, PARTS, part_of
 from warplens.arrays import Int64Array
+from warplens.report.columns import integers
 from warplens.report.selection import overlap
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def parts(report: Report, steps: pa.Table, named: Mapping[str, str] | None = Non
     """
     time = np.zeros((steps.num_rows, len(PARTS), len(STATES)), np.int64)
     launched = np.zeros((steps.num_rows, len(PARTS)), np.int64)
-    process = _numbers(steps, "process")
+    process = integers(steps, "process")
     gpu = False
     for key in np.unique(process).tolist():
         rows = np.flatnonzero(process == key)
@@ -70,13 +71,13 @@ class _StepsOfProcess:
 
     def __init__(self, report: Report, process: int, steps: pa.Table, named: Mapping[str, str]) -> None:
         self._report, self._process, self._named = report, process, named
-        self._start, self._end = _numbers(steps, "start"), _numbers(steps, "end")
+        self._start, self._end = integers(steps, "start"), integers(steps, "end")
         self._thread = steps.column("thread")[0].as_py()
         self._where = f"process = {process} AND {overlap(int(self._start[0]), int(self._end[-1]))}"
 
     def parts(self) -> tuple[Int64Array, Int64Array, bool]:
         host, work = self._host(), self._work()
-        state, start, end = (_numbers(work, name) for name in ("state", "start", "end"))
+        state, start, end = (integers(work, name) for name in ("state", "start", "end"))
         # Compute wins over communication, communication over memory, where they overlap: `over` keeps what is there already.
         gpu = StepFunction.where(start[state == 0], end[state == 0], 0)
         for kind in (1, 2):
@@ -97,13 +98,13 @@ class _StepsOfProcess:
     def _host(self) -> StepFunction:
         """The part at each time within steps."""
         ranges, backward = self._ranges(), self._operations(backward=True)
-        own = np.asarray(_numbers(ranges, "thread") == self._thread)
-        mine = np.asarray(_numbers(backward, "thread") == self._thread)
+        own = np.asarray(integers(ranges, "thread") == self._thread)
+        mine = np.asarray(integers(backward, "thread") == self._thread)
         calls = self._waits()
         part = np.array([PARTS.index(part) for part in ranges.column("part").to_pylist()], np.int64)
         start, end = (
             np.concatenate(
-                (_numbers(ranges, edge)[own], _numbers(backward, edge)[mine], _numbers(calls, edge))
+                (integers(ranges, edge)[own], integers(backward, edge)[mine], integers(calls, edge))
             )
             for edge in ("start", "end")
         )
@@ -113,12 +114,12 @@ class _StepsOfProcess:
         pieces = StepFunction.nested(start, end, what)
         elsewhere = ~own & (part == PARTS.index("backward"))
         other_start, other_end = (
-            np.concatenate((_numbers(ranges, edge)[elsewhere], _numbers(backward, edge)[~mine]))
+            np.concatenate((integers(ranges, edge)[elsewhere], integers(backward, edge)[~mine]))
             for edge in ("start", "end")
         )
         if PARTS.index("forward") not in part:
             every = np.concatenate(
-                (_numbers(backward, "start"), _numbers(ranges, "start")[part == PARTS.index("backward")])
+                (integers(backward, "start"), integers(ranges, "start")[part == PARTS.index("backward")])
             )
             pieces = pieces.over(self._forward(every))
         return self._filled(pieces.over(StepFunction.where(other_start, other_end, PARTS.index("backward"))))
@@ -129,13 +130,13 @@ class _StepsOfProcess:
         All of a step without one.
         """
         rows = self._operations(backward=False)
-        start, end = _numbers(rows, "start"), _numbers(rows, "end")
+        start, end = integers(rows, "start"), integers(rows, "end")
         limit = self._end.copy()
         step = self._step(backward)
         # limit[s]: the first begin of a backward operation in step s, or the end of the step.
         np.minimum.at(limit, step[step >= 0], backward[step >= 0])
         of = self._step(start)
-        kept = (of >= 0) & (_numbers(rows, "thread") == self._thread) & (start < limit[np.maximum(of, 0)])
+        kept = (of >= 0) & (integers(rows, "thread") == self._thread) & (start < limit[np.maximum(of, 0)])
         return StepFunction.where(start[kept], end[kept], PARTS.index("forward"))
 
     def _filled(self, pieces: StepFunction) -> StepFunction:
@@ -154,15 +155,15 @@ class _StepsOfProcess:
 
     def _launched(self, host: StepFunction, work: pa.Table) -> Int64Array:
         """For how long GPUs did what was launched in each part of each step, by whichever thread."""
-        called = _numbers(work, "called")
+        called = integers(work, "called")
         step = self._step(called)
         kept = (step >= 0) & (called >= 0)
         # (step, part) in one number; `grouped_union` counts overlapping work within a cell once.
         group = step[kept] * len(PARTS) + host.at(called[kept])
         covered = grouped_union(
             group,
-            _numbers(work, "start")[kept],
-            _numbers(work, "end")[kept],
+            integers(work, "start")[kept],
+            integers(work, "end")[kept],
             groups=len(self._start) * len(PARTS),
         )
         return covered.reshape(len(self._start), len(PARTS))
@@ -233,7 +234,3 @@ def _state(operation: str, kind: str) -> int:
     if operation.startswith(("[CUDA memcpy", "[CUDA memset")):
         return STATES.index("memory")
     return STATES.index("communication" if kind == "communication" else "compute")
-
-
-def _numbers(table: pa.Table, name: str) -> Int64Array:
-    return np.asarray(table.column(name).to_numpy(), np.int64)

@@ -59,6 +59,13 @@ class Wish:
 class _Loader:
     def __init__(self, report: Report, window: Window, columns: int, wish: Wish) -> None:
         self.report, self.window, self.columns, self.wish = report, window, columns, wish
+        self.of_thread: dict[int, list[_Key]] = {}
+        self._crowds: dict[int, list[float]] | None = None
+        self.folded = 0
+        self.alike = ""
+
+    def _read(self) -> None:
+        report, window, wish = self.report, self.window, self.wish
         recorded = (
             row for row in report.table("processes").to_pylist() if row["recorded"] is not False
         )  # the others have no track
@@ -71,10 +78,6 @@ class _Loader:
         self.facts: dict[_Key, dict[str, Any]] = {
             (row["process"], row["thread"], row["task"]): row for row in self.ranges.tracks(window)
         }
-        self.of_thread: dict[int, list[_Key]] = {}
-        self._crowds: dict[int, list[float]] | None = None
-        self.folded = 0
-        self.alike = ""
         self.api = api_threads(report, window) if report.tables["cuda_api"] else {}
         self.cpu = (
             {key: seen for key, seen in cpu_threads(report, window).items() if self._shows(seen)}
@@ -91,6 +94,7 @@ class _Loader:
             self.of_thread.setdefault(self.tasks[key[2]]["thread"], []).append(key)
 
     def picture(self) -> Picture:
+        self._read()
         shown_tasks = {key[2]: key for keys in self.of_thread.values() for key in keys[: self.wish.tasks]}
         marked = mark_cells(
             self.report, self.window, self.columns, tasks=[task for task in shown_tasks if task is not None]

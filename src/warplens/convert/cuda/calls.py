@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.arrays import Int64Array
+from warplens.arrays import BoolArray, Int64Array
 from warplens.convert.chosen import Spans, sane
 from warplens.convert.cuda.nested import nested
 from warplens.convert.cuda.own import OwnCalls
@@ -16,14 +18,35 @@ from warplens.spool.wide import WideRecords
 _SPARSE = 4  # correlations are looked up in a table, if it is at most this many times longer than the calls
 
 
+@dataclass
 class Calls:
     """All calls in order of start.
 
-    Calls are called by their number in that order; `kept` says which become rows.
+    Calls are called by their number in that order; `kept` says which become rows. `offsets` and
+    `thread` are of the rows, `nested` says which calls the runtime made itself, where they are here
+    all the same.
     """
 
-    def __init__(
-        self,
+    start: Int64Array
+    correlation: Int64Array
+    span: npt.NDArray[np.int32]
+    kept: BoolArray
+    offsets: Int64Array
+    thread: npt.NDArray[np.int32]
+    nested: BoolArray | None
+    last_end: int
+    damaged: int
+    _own: BoolArray | None
+    _spans: Spans
+    _began: int
+    _row: npt.NDArray[np.int32]
+    _table: npt.NDArray[np.int32] | None = None
+    _least: int = 0
+    _sorted: Int64Array | None = None
+
+    @classmethod
+    def of(
+        cls,
         records: WideRecords | None,
         spans: Spans,
         threads: Threads,
@@ -31,30 +54,28 @@ class Calls:
         *,
         all_apis: bool | None = None,
         own: OwnCalls | None = None,
-    ) -> None:
-        """`began`: when the process began (ns), before any call.
+    ) -> Calls:
+        """Put the calls of a process in order.
+
+        `began`: when the process began (ns), before any call.
 
         `all_apis`: whether calls within others are wanted; None: not known.
 
         `own`: calls of the agent, which are no rows, nor is their work.
         """
-        self._spans = spans
-        self._began = began
-        self.damaged = 0
         nothing = np.empty(0, np.int64)
         start, end = (
             (nothing, nothing) if records is None else (records.column("start"), records.column("end"))
         )
         good = np.flatnonzero(sane(start, end))
-        self.damaged = len(start) - len(good)
+        damaged = len(start) - len(good)
         # Of calls that begin at once the longer one is around the other; of those that end at once, too, the runtime's.
         driver = np.empty(0, bool) if records is None else records.column("domain") != 0
         mixed = bool(driver.any())
         order = good[np.lexsort((*((driver[good],) if mixed else ()), -end[good], start[good]))]
         del good
         order = order.astype(np.uint32)  # memory is what limits how many there may be
-        # Which calls the runtime made itself, where they are here all the same.
-        self.nested: npt.NDArray[np.bool_] | None = None
+        within: BoolArray | None = None
         if mixed and records is not None:
             inner = nested(driver[order], records.column("tid")[order], start=start[order], end=end[order])
             # The agent leaves them out, where it sees both at once.
@@ -62,28 +83,33 @@ class Calls:
             if all_apis is None:
                 correlation = records.column("correlation")[order]
                 extra[inner] = np.isin(correlation[inner], correlation[~driver[order]])
-            order, self.nested = order[~extra], inner[~extra]
+            order, within = order[~extra], inner[~extra]
         del driver
-        self.start: Int64Array = start[order]
-        self.kept = spans.overlap(self.start, end[order])
-        self._own: npt.NDArray[np.bool_] | None = None
+        begins: Int64Array = start[order]
+        kept = spans.overlap(begins, end[order])
+        ours: BoolArray | None = None
         if own is not None and records is not None:
-            self._own = own.holds(records.column("tid")[order], self.start, end[order])
-            self.kept &= ~self._own
-        self.last_end = int(end[order].max(initial=0))
+            ours = own.holds(records.column("tid")[order], begins, end[order])
+            kept &= ~ours
+        last_end = int(end[order].max(initial=0))
         del start, end
-        self._row = np.cumsum(self.kept, dtype=np.int32) - 1
-        self.correlation = nothing if records is None else records.column("correlation")[order]
-        rows = order[self.kept]
-        self.offsets = nothing if records is None else records.offsets()[rows]
-        # The threads of the rows.
-        self.thread = threads.match(
-            nothing if records is None else records.column("tid")[rows], self.start[self.kept]
+        rows = order[kept]
+        tids = nothing if records is None else records.column("tid")[rows]
+        return cls(
+            begins,
+            nothing if records is None else records.column("correlation")[order],
+            spans.place(begins).astype(np.int32),
+            kept=kept,
+            offsets=nothing if records is None else records.offsets()[rows],
+            thread=threads.match(tids, begins[kept]),
+            nested=within,
+            last_end=last_end,
+            damaged=damaged,
+            _own=ours,
+            _spans=spans,
+            _began=began,
+            _row=np.cumsum(kept, dtype=np.int32) - 1,
         )
-        self.span = spans.place(self.start).astype(np.int32)
-        self._table: npt.NDArray[np.int32] | None = None
-        self._least = 0
-        self._sorted: Int64Array | None = None
 
     def written(self) -> None:
         """Forget what only the rows of `cuda_api` need: they are written."""

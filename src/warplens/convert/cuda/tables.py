@@ -78,7 +78,7 @@ class CudaTables:
         asked = spool.bounds.capture
         all_apis = asked.all_apis if asked else None
         own = own_calls(spool.wide)
-        calls = Calls(
+        calls = Calls.of(
             self._wide.get("cuda_api"),
             spans,
             threads,

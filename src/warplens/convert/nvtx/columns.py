@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 
 from warplens.convert.nvtx.domains import Domains
@@ -11,49 +10,33 @@ from warplens.spool.strings import Strings
 from warplens.storage import schema
 
 STYLES = ("PushPop", "StartEnd")
-_FLAGS = ("unfinished", "inherited", "clipped")
 
 
-def slice_table(table: str, events: Events, rows: int, strings: Strings, domains: Domains) -> pa.Table:
-    """Return the current slice's rows of `nvtx_ranges` or `nvtx_marks`.
-
-    Good until the next slice is built.
-    """
-    number = MARKS if table == "nvtx_marks" else RANGES
+def slice_table(table: str, events: Events, strings: Strings, domains: Domains) -> pa.Table:
+    """Return the current slice's rows of `nvtx_ranges` or `nvtx_marks`."""
+    columns = events.table(MARKS if table == "nvtx_marks" else RANGES)
     wanted = schema.schema(table)
-    arrays = [_array(item, number, events, rows=rows, strings=strings, domains=domains) for item in wanted]
+    arrays = [_with_texts(name, columns.column(name), strings, domains=domains) for name in wanted.names]
     return pa.Table.from_arrays(arrays, schema=wanted)
 
 
-def _array(
-    item: pa.Field, table: int, events: Events, rows: int, strings: Strings, domains: Domains
-) -> pa.Array:
-    name = item.name
-    if name in _FLAGS:
-        return pa.Array.from_buffers(
-            pa.bool_(), rows, [None, pa.py_buffer(events.column(table, name, np.uint8))]
-        )
-    kind = item.type.index_type if pa.types.is_dictionary(item.type) else item.type
-    values = pa.py_buffer(events.column(table, name, schema.numpy_type(kind)))
-    source = "category" if name == "category_id" else name
-    valid = (
-        pa.py_buffer(events.column(table, f"{source}?", np.uint8)) if item.nullable and name != "id" else None
-    )
-    array = pa.Array.from_buffers(kind, rows, [valid, values])
-    if kind is item.type:
-        return array
+def texts(column: pa.DictionaryArray, strings: Strings) -> pa.DictionaryArray:
+    """Return a column of texts for one of places in the strings of the spool."""
     return pa.DictionaryArray.from_arrays(
-        array, _dictionary(name, table, events, strings=strings, domains=domains), safe=False
+        column.indices, strings.take(column.dictionary.to_numpy()), safe=False
     )
 
 
-def _dictionary(name: str, table: int, events: Events, strings: Strings, domains: Domains) -> pa.Array:
+def _with_texts(name: str, column: pa.Array, strings: Strings, domains: Domains) -> pa.Array:
     if name == "style":
-        return pa.array(STYLES)
+        return pa.DictionaryArray.from_arrays(column, pa.array(STYLES), safe=False)
+    if not pa.types.is_dictionary(column.type):
+        return column
     if name == "message":
-        return strings.take(events.column(table, "message=", np.uint32))
-    if name == "domain":
-        used = events.column(table, "domain=", np.uint32).tolist()
-        return pa.array([domains.name(number) for number in used], pa.string())
-    pairs: list[int] = events.column(table, "category=", np.uint64).tolist()
-    return pa.array([domains.category(pair >> 32, pair & 0xFFFFFFFF) for pair in pairs], pa.string())
+        return texts(column, strings)
+    used: list[int] = column.dictionary.to_pylist()
+    names = [
+        domains.name(number) if name == "domain" else domains.category(number >> 32, number & 0xFFFFFFFF)
+        for number in used
+    ]
+    return pa.DictionaryArray.from_arrays(column.indices, pa.array(names, pa.string()), safe=False)

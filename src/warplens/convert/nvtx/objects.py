@@ -69,12 +69,10 @@ class Objects:
 
     def add(self, rows: int) -> None:
         """Write the operations of the current slice."""
-        events = self.events
-        start = events.column(OPERATIONS, "start", np.int64)
-        action = events.column(OPERATIONS, "action", np.uint32)
-        domain = events.column(OPERATIONS, "domain", np.uint32)
-        target = events.column(OPERATIONS, "object", np.uint64)
-        value = events.column(OPERATIONS, "value", np.uint64)
+        operations = self.events.table(OPERATIONS)
+        start, action, domain, target, value = (
+            operations.column(name).to_numpy() for name in ("start", "action", "domain", "object", "value")
+        )
         numbers, codes = np.unique(action, return_inverse=True)
         codes = codes.reshape(-1).astype(np.int32)
         codes = np.minimum(codes, _MOST_ACTIONS - 1)  # more is damage
@@ -92,13 +90,10 @@ class Objects:
                 if ends[last]:
                     self._end(keys[last], int(start[last]))
             done = block.stop
-        task = np.unpackbits(
-            events.column(OPERATIONS, "task?", np.uint8), count=rows, bitorder="little"
-        ).astype(bool)
         used, which = np.unique(domain, return_inverse=True)
         columns = {
-            "process": pa.array(events.column(OPERATIONS, "process", np.int64)),
-            "thread": pa.array(events.column(OPERATIONS, "thread", np.int64)),
+            "process": operations.column("process"),
+            "thread": operations.column("thread"),
             "start": pa.array(start),
             "domain": pa.DictionaryArray.from_arrays(
                 pa.array(which.reshape(-1).astype(np.int32), mask=domain == 0),
@@ -108,7 +103,7 @@ class Objects:
             "object": pa.array(keys, mask=keys < 0),
             "target": pa.array(target),
             "value": pa.array(value, mask=value == 0),
-            "task": pa.array(events.column(OPERATIONS, "task", np.int64), mask=~task),
+            "task": operations.column("task"),
         }
         self.write(_TABLE, schema.build(_TABLE, columns))
 

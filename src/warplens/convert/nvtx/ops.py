@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.convert.nvtx.columns import texts
 from warplens.spool.events import OPS, RANGES, Events
 from warplens.spool.strings import Strings
 from warplens.storage import schema
@@ -26,20 +26,20 @@ def write(
 
     `edges`: the rows of ranges at which a row group ends.
     """
-    row = events.column(OPS, "row", np.uint32)
-    if not len(row):
+    ops = events.table(OPS)
+    if not ops.num_rows:
         return
-    whole = _table(events, row, strings)
-    places = np.searchsorted(row, np.asarray(edges, np.int64)).tolist()
-    for first, last in pairwise((0, *places, len(row))):
+    whole = _table(events.table(RANGES), ops, strings)
+    places = np.searchsorted(ops.column("row").to_numpy(), np.asarray(edges, np.int64)).tolist()
+    for first, last in pairwise((0, *places, ops.num_rows)):
         if first < last:
             write(TABLE, whole.slice(first, last - first))
 
 
-def _table(events: Events, row: npt.NDArray[np.uint32], strings: Strings) -> pa.Table:
-    count = len(row)
-    times = {
-        name: events.column(RANGES, source, np.int64)[row]
+def _table(ranges: pa.RecordBatch, ops: pa.RecordBatch, strings: Strings) -> pa.Table:
+    row = ops.column("row").to_numpy()
+    of_ranges = {
+        name: ranges.column(source).to_numpy()[row]
         for name, source in (
             ("range", "id"),
             ("process", "process"),
@@ -48,30 +48,12 @@ def _table(events: Events, row: npt.NDArray[np.uint32], strings: Strings) -> pa.
             ("end", "end"),
         )
     }
-    numbers = {
-        name: pa.array(events.column(OPS, name, np.int64), mask=_missing(events, OPS, name, count=count))
-        for name in ("sequence", "forward")
-    }
-    texts = {
-        name: pa.DictionaryArray.from_arrays(
-            pa.array(events.column(OPS, name, np.int32), mask=_missing(events, OPS, name, count=count)),
-            strings.take(events.column(OPS, f"{name}=", np.uint32)),
-        )
-        for name in ("shapes", "types")
-    }
-    ranges = len(events.column(RANGES, "id", np.int64))
+    message = ranges.column("message")
+    codes = message.indices.fill_null(-1).to_numpy()[row]
     names = pa.DictionaryArray.from_arrays(
-        pa.array(
-            events.column(RANGES, "message", np.int32)[row],
-            mask=_missing(events, RANGES, "message", count=ranges)[row],
-        ),
-        strings.take(events.column(RANGES, "message=", np.uint32)),
+        pa.array(codes, mask=codes < 0), strings.take(message.dictionary.to_numpy())
     )
-    backward = events.column(OPS, "backward", np.uint8) != 0
-    return schema.build(TABLE, {**times, **numbers, **texts, "name": names, "backward": backward})
-
-
-def _missing(events: Events, table: int, name: str, count: int) -> npt.NDArray[np.bool_]:
-    """Return where a column has no value."""
-    bits = events.column(table, f"{name}?", np.uint8)
-    return np.asarray(np.unpackbits(bits, count=count, bitorder="little") == 0, bool)
+    own = {name: ops.column(name) for name in ("sequence", "forward")}
+    inputs = {name: texts(ops.column(name), strings) for name in ("shapes", "types")}
+    backward = ops.column("backward").to_numpy() != 0
+    return schema.build(TABLE, {**of_ranges, **own, **inputs, "name": names, "backward": backward})

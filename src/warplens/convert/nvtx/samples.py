@@ -49,17 +49,16 @@ class Samples:
 
     def add(self, rows: int) -> None:
         """Write the samples of the current slice."""
-        events = self.events
-        used = [
-            (pair >> 32, pair & 0xFFFFFFFF) for pair in events.column(SAMPLES, "counter=", np.uint64).tolist()
-        ]
-        code = events.column(SAMPLES, "counter", np.int32)
+        samples, payloads = self.events.table(SAMPLES), self.events.payloads(SAMPLES)
+        counter = samples.column("counter")
+        used = [(pair >> 32, pair & 0xFFFFFFFF) for pair in counter.dictionary.to_pylist()]
+        code = counter.indices.to_numpy()
         known = [self.counters.get(*pair) for pair in used]
         structured = np.array([one is not None and bool(one.fields) for one in known], bool)[code]
-        blob_row = events.column(SAMPLES, "blob_row", np.int64)
+        blob_row = payloads.column("row").to_numpy()
         has_blob = np.zeros(rows, bool)
         has_blob[blob_row] = True
-        ints, floats = self._values(rows)
+        ints, floats = (_values(samples.column(name)) for name in ("value_int", "value_float"))
         kind = ints[1].astype(np.int8) + 2 * floats[1].astype(np.int8)
         plain = np.flatnonzero(~has_blob & ~(structured & (kind == 0)))
         keys = np.zeros((len(used), 3), np.int64)
@@ -79,7 +78,8 @@ class Samples:
         ]
         left: Blobs | None = None
         if len(blob_row):
-            more, left = self._from_blobs(used, known, code, row=blob_row)
+            blobs = self.events.blobs(payloads.column("offset").to_numpy())
+            more, left = self._from_blobs(used, known, code, row=blob_row, blobs=blobs)
             pieces += more
         silent = np.flatnonzero(structured & (kind == 0) & ~has_blob)
         pieces += [
@@ -89,18 +89,10 @@ class Samples:
             for piece in _silent(one, silent[code[silent] == number])
         ]
         before = self.first + self._count
-        written = self._write(pieces, has_blob)
+        written = self._write(samples, pieces, has_blob)
         if left is not None and len(left.event):
             event = before + np.searchsorted(written, blob_row).astype(np.int64)
-            self.payloads.add("sample", event, events.column(SAMPLES, "blob_domain", np.uint32), left)
-
-    def _values(self, rows: int) -> tuple[tuple[npt.NDArray[Any], npt.NDArray[np.bool_]], ...]:
-        columns = []
-        for name, dtype in (("value_int", np.int64), ("value_float", np.float64)):
-            bits = self.events.column(SAMPLES, f"{name}?", np.uint8)
-            valid = np.unpackbits(bits, count=rows, bitorder="little").astype(bool)
-            columns.append((np.where(valid, self.events.column(SAMPLES, name, dtype), 0), valid))
-        return tuple(columns)
+            self.payloads.add("sample", event, payloads.column("domain").to_numpy(), left)
 
     def _from_blobs(
         self,
@@ -108,12 +100,12 @@ class Samples:
         known: list[Counter | None],
         code: npt.NDArray[np.int32],
         row: Int64Array,
+        blobs: Blobs,
     ) -> tuple[list[_Piece], Blobs]:
         """Values from bytes.
 
         What holds no number that is known stays a payload of a sample without a value.
         """
-        blobs = self.events.blobs(self.events.column(SAMPLES, "blob_offset", np.uint64))
         pieces = []
         at = row[blobs.event]
         left = np.ones(len(row), bool)
@@ -152,9 +144,10 @@ class Samples:
             self.undecoded += len(lost)
         return pieces, blobs.take(left[blobs.event])
 
-    def _write(self, pieces: list[_Piece], has_blob: npt.NDArray[np.bool_]) -> Int64Array:
+    def _write(
+        self, samples: pa.RecordBatch, pieces: list[_Piece], has_blob: npt.NDArray[np.bool_]
+    ) -> Int64Array:
         """Write rows in order of the samples; returns which sample of the slice each one is of."""
-        events = self.events
         row, counter, ints, floats, kind = (
             np.concatenate([getattr(piece, name) for piece in pieces])
             for name in ("row", "counter", "ints", "floats", "kind")
@@ -170,25 +163,28 @@ class Samples:
             )
         ids = self.first + self._count + np.arange(len(row), dtype=np.int64)
         self._count += len(row)
-        reason = np.minimum(events.column(SAMPLES, "reason", np.uint32)[row], 3).astype(np.int32)
-        task = np.unpackbits(
-            events.column(SAMPLES, "task?", np.uint8), count=len(has_blob), bitorder="little"
-        ).astype(bool)[row]
+        reason = np.minimum(samples.column("reason").to_numpy()[row], 3).astype(np.int32)
+        task, in_task = _values(samples.column("task"))
         columns = {
             "id": pa.array(ids),
-            "process": pa.array(events.column(SAMPLES, "process", np.int64)[row]),
-            "thread": pa.array(events.column(SAMPLES, "thread", np.int64)[row]),
+            "process": pa.array(samples.column("process").to_numpy()[row]),
+            "thread": pa.array(samples.column("thread").to_numpy()[row]),
             "counter": pa.array(counter),
-            "start": pa.array(events.column(SAMPLES, "start", np.int64)[row]),
+            "start": pa.array(samples.column("start").to_numpy()[row]),
             "value_int": pa.array(ints, mask=kind != 1),
             "value_float": pa.array(floats, mask=kind != 2),
             "no_value": pa.DictionaryArray.from_arrays(
                 pa.array(reason, mask=(kind != 0) | has_blob[row]), _REASONS
             ),
-            "task": pa.array(events.column(SAMPLES, "task", np.int64)[row], mask=~task),
+            "task": pa.array(task[row], mask=~in_task[row]),
         }
         self.write(_TABLE, schema.build(_TABLE, columns))
         return row
+
+
+def _values(column: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """Return the values of a column, 0 where there is none, and where there are some."""
+    return column.fill_null(0).to_numpy(), column.is_valid().to_numpy(zero_copy_only=False)
 
 
 def _numbers(leaf: Leaf, fixed: npt.NDArray[np.uint8], row: Int64Array, key: int) -> _Piece:

@@ -31,8 +31,8 @@ _METRICS = (1 << 25) + (1 << 24)  # ids of processes, above those that there are
 
 def cuda_and_cpu(report: Report, tracks: Tracks) -> Iterator[list[str]]:
     """Yield what CUDA did, what threads did on the CPU, and names for the rows of both."""
-    gpu, cpu = CudaTracks(report, tracks), CpuTracks(report, tracks)
-    inside = InsideTracks(report, tracks, gpu)
+    gpu, cpu = CudaTracks.of(report, tracks), CpuTracks.of(report, tracks)
+    inside = InsideTracks.of(report, tracks, gpu)
     within = (
         replace(piece, row=piece.row + len(gpu.rows))
         for piece in inside_events(report, inside, most=_AT_ONCE)
@@ -48,7 +48,7 @@ def cuda_and_cpu(report: Report, tracks: Tracks) -> Iterator[list[str]]:
 
 
 def _counters(report: Report, tracks: Tracks) -> Iterator[list[str]]:
-    counters = GpuCounters(report)
+    counters = GpuCounters.of(report)
     pids = {process.key: process.pid for process in tracks.processes}
     devices = {
         name: _METRICS + index

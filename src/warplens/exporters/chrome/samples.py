@@ -27,7 +27,7 @@ def stacks_and_samples(report: Report) -> Iterator[str]:
     if not report.tables["samples"]:
         return
     kind = kind_of(report)
-    labels, threads = Labels(report, lines=True), ProfileThreads(report)
+    labels, threads = Labels.of(report, lines=True), ProfileThreads(report)
     frames, comma = labels.frames, ""
     yield ',\n"stackFrames":{'
     for position, parent in enumerate(frames.parent.tolist()):

@@ -113,7 +113,7 @@ _FLAGS = ("unfinished", "inherited", "clipped")
 
 def write(report: Report, out: Path) -> None:
     """Write the report as Chrome trace events."""
-    tracks = Tracks(report)
+    tracks = Tracks.of(report)
     other = {"origin_monotonic_ns": report.origin, "realtime_offset_ns": report.manifests[0].realtime_offset}
     with text_output(out) as file:
         file.write('{"displayTimeUnit":"ns","otherData":' + json.dumps(other) + ',"traceEvents":[\n')

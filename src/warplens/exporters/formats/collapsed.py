@@ -54,7 +54,7 @@ def write(
         selection: which part of the report.
     """
     which = wanted(report, kind, wall)
-    labels, threads = Labels(report, lines=lines), ProfileThreads(report)
+    labels, threads = Labels.of(report, lines=lines), ProfileThreads(report)
     rows = sums(report, selection, which)
     texts: dict[int, str] = {}
     counts: dict[str, int] = {}

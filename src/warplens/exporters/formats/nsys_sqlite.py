@@ -102,7 +102,7 @@ def write(report: Report, out: Path, *, kind: str = "auto") -> None:
         about.capture(writer, report)
         about.processes(writer, report)
         about.devices(writer, report)
-        stacks = Stacks(report, writer)
+        stacks = Stacks.of(report, writer)
         nvtx.write(writer, report)
         tables.write(writer, report, stacks)
         interval = cpu.samples(writer, report, stacks, kind=kind)

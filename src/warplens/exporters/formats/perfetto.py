@@ -63,7 +63,7 @@ from warplens.exporters.gpu_counters import GpuCounters
 from warplens.exporters.inside_kernels import InsideTracks, inside_events
 from warplens.exporters.op_facts import OpFacts
 from warplens.exporters.perfetto.attributes import counter_attributes, report_attributes, track_attributes
-from warplens.exporters.perfetto.batch import Columns, Interned, SampleBatch
+from warplens.exporters.perfetto.batch import EventColumns, Interned
 from warplens.exporters.perfetto.debug_annotations import NAMES, encoded
 from warplens.exporters.perfetto.stages import Stages
 from warplens.exporters.profiles.perf_samples import PerfSamples
@@ -160,18 +160,18 @@ class _Writer:
     def __init__(self, report: Report, file: BinaryIO, gpu_stages: bool) -> None:
         self.report = report
         self.file = file
-        self.tracks = Tracks(report)
+        self.tracks = Tracks.of(report)
         self.places = {process.key: index for index, process in enumerate(self.tracks.processes)}
         self.names = Interned(_NAME)
         self.categories = Interned(_CATEGORY)
         self.notes = Interned(_ANNOTATION)
         self.texts = Interned(_TEXT)
-        self.cuda = CudaTracks(report, self.tracks)
-        self.cpu = CpuTracks(report, self.tracks)
-        self.inside = InsideTracks(report, self.tracks, self.cuda)
+        self.cuda = CudaTracks.of(report, self.tracks)
+        self.cpu = CpuTracks.of(report, self.tracks)
+        self.inside = InsideTracks.of(report, self.tracks, self.cuda)
         self.rows = [*self.cuda.rows, *self.inside.rows, *self.cpu.rows]
         self.stages = Stages(self.tracks, self.cuda.rows) if gpu_stages else None
-        self.gpu = GpuCounters(report)
+        self.gpu = GpuCounters.of(report)
         # Ids that differ between reports, so that concatenated traces stay apart; small, for they come with every event.
         digest = int.from_bytes(
             hashlib.blake2b(" ".join(m.id for m in report.manifests).encode(), digest_size=8).digest(),
@@ -205,8 +205,7 @@ class _Writer:
             for index in range(len(self.rows)):
                 native.call("perfetto_touch", encoder, self.tracks.families + index)
             for batch in batches(self.report, "nvtx_ranges", self.tracks.columns(_RANGES)):
-                columns = self._columns(batch, "range")
-                native.call("perfetto_ranges", encoder, columns.struct)
+                self._columns(batch, "range").encode(encoder, instants=False)
                 self._drain(encoder)
             for piece in events(self.report, self.cuda):
                 self._events(encoder, piece, self.tracks.families)
@@ -217,8 +216,7 @@ class _Writer:
                 self._events(encoder, piece, beside + len(self.inside.rows))
             native.call("perfetto_finish", encoder)
             for batch in batches(self.report, "nvtx_marks", self.tracks.columns(MARK_COLUMNS)):
-                columns = self._columns(batch, "mark")
-                native.call("perfetto_marks", encoder, columns.struct)
+                self._columns(batch, "mark").encode(encoder, instants=True)
                 self._drain(encoder)
             for sampled in samples(self.report, self.counters) if self.counters else ():
                 self._samples(encoder, sampled, self.first_counter)
@@ -234,20 +232,17 @@ class _Writer:
             self.stages.encode(encoder, piece, self.names)
             self._drain(encoder)
             return
-        columns = self._placed(piece, first)
-        native.call("perfetto_marks" if piece.end is None else "perfetto_ranges", encoder, columns.struct)
+        self._placed(piece, first).encode(encoder, instants=piece.end is None)
         self._drain(encoder)
 
     def _samples(self, encoder: native.Handle, piece: CounterSamples, first: int) -> None:
-        arrays = [
-            (piece.counter + first).astype(np.uint64),
-            piece.time,
-            piece.whole,
-            piece.real,
-            piece.is_float,
-        ]
-        given = SampleBatch(len(piece.time), *(array.ctypes.data for array in arrays))
-        native.call("perfetto_samples", encoder, given)
+        given = {
+            "track": (piece.counter + first).astype(np.uint64),
+            "time": piece.time,
+            "whole": pa.array(piece.whole, mask=piece.is_float.astype(bool)),
+            "real": piece.real,
+        }
+        native.call("perfetto_samples", encoder, pa.RecordBatch.from_pydict(given))
         self._drain(encoder)
 
     def _packet(self, *parts: bytes) -> None:
@@ -423,17 +418,17 @@ class _Writer:
         yield text(2, row.name)
         yield number(11, _EXPLICIT)
 
-    def _placed(self, piece: ExportEvents, first: int) -> Columns:
+    def _placed(self, piece: ExportEvents, first: int) -> EventColumns:
         """Return the events of rows, whose first one is the family `first`."""
-        columns = Columns(len(piece.id))
+        columns = EventColumns()
         columns.put("family", (piece.row + first).astype(np.int32))
         columns.put("id", piece.id)
         columns.put("parent", piece.parent)
         columns.put("start", piece.start)
         if piece.end is not None:
             columns.put("end", piece.end)
-        columns.codes("name", piece.name, self.names, None)
-        columns.codes("domain", pa.nulls(len(piece.id), pa.string()), self.categories, piece.kind.category)
+        columns.texts("name", piece.name, self.names, None)
+        columns.texts("domain", pa.nulls(len(piece.id), pa.string()), self.categories, piece.kind.category)
         columns.notes(piece.details, self.notes, self.texts)
         if (piece.arrow >= 0).any():
             # one to one, and different between reports; 0 is none
@@ -475,24 +470,21 @@ class _Writer:
             tids = np.array([self._tids.get(key, -1) for key in distinct.tolist()], np.int64)[where]
             yield name, pa.array(tids, mask=tids < 0)
 
-    def _columns(self, batch: pa.RecordBatch, kind: str) -> Columns:
-        columns = Columns(batch.num_rows)
+    def _columns(self, batch: pa.RecordBatch, kind: str) -> EventColumns:
+        columns = EventColumns()
         family = self.tracks.family(batch)
         columns.put("family", family)
         columns.put("start", values(batch, "start"))
-        columns.codes("name", batch.column("message"), self.names, None)
-        columns.codes("domain", batch.column("domain"), self.categories, "nvtx")
-        columns.codes("category", _category(batch), self.categories, None)
-        columns.optional("color", batch.column("color"), "has_color", np.uint32)
+        columns.texts("name", batch.column("message"), self.names, None)
+        columns.texts("domain", batch.column("domain"), self.categories, "nvtx")
+        columns.texts("category", _category(batch), self.categories, None)
+        columns.optional("color", batch.column("color"), pa.uint32())
         more = encoded(self.report, kind, values(batch, "id", -1)) if self.payloads else []
         columns.more(more)
         # A number given at the end is among the payloads, too.
         told = pa.array([bool(text) for text in more]) if any(more) else False
-        for name, mask, dtype in (
-            ("payload_int", "has_int", np.int64),
-            ("payload_float", "has_float", np.float64),
-        ):
-            columns.optional(name, pc.if_else(told, None, batch.column(name)), mask, dtype)
+        for name, type_ in (("payload_int", pa.int64()), ("payload_float", pa.float64())):
+            columns.optional(name, pc.if_else(told, None, batch.column(name)), type_)
         facts = self.ops.of(values(batch, "id")) if kind == "range" else []
         columns.notes([*facts, *self._threads(batch, family)], self.notes, self.texts)
         if kind == "range":

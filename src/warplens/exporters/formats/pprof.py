@@ -52,7 +52,7 @@ def write(
         selection: which part of the report.
     """
     which = wanted(report, kind, wall)
-    labels, threads = Labels(report, lines=True), ProfileThreads(report)
+    labels, threads = Labels.of(report, lines=True), ProfileThreads(report)
     rows = sums(report, selection, which)
     profile = PprofProfile(labels, which.time)
     stacks = labels.frames.positions(rows.column("stack")).tolist()

@@ -77,7 +77,7 @@ def _by_samples(report: Report, selection: Selection | None, kind: str, wall: bo
     if kind == "auto" and report.sql("SELECT 1 FROM samples WHERE kind = 'python' LIMIT 1").num_rows:
         kind = "python"  # readers of such files look for Python functions
     which = wanted(report, kind, wall)
-    labels, entries = Labels(report, lines=False), Entries()
+    labels, entries = Labels.of(report, lines=False), Entries()
     rows = sums(report, selection, which).group_by("stack").aggregate([("count", "sum"), ("weight", "sum")])
     stacks = labels.frames.positions(rows.column("stack")).tolist()
     for stack, count, weight in zip(

@@ -69,7 +69,7 @@ def write(
         raise UsageError(
             f"speedscope: {what} are no samples of a thread in the order of time; -t collapsed:kind={which.kind} has their stacks."
         )
-    writer = _SpeedscopeWriter(report, Labels(report, lines=lines))
+    writer = _SpeedscopeWriter(report, Labels.of(report, lines=lines))
     head = {
         "$schema": _SCHEMA,
         "name": report.name,

@@ -27,14 +27,19 @@ class Stacks:
     The number of a stack is the place of its innermost frame in `keys`, from 1.
     """
 
-    def __init__(self, report: Report, writer: Writer) -> None:
-        frames = report.table("frames", list(_COLUMNS)) if report.tables["frames"] else None
-        if frames is None:
-            self.keys = np.empty(0, np.int64)
-            return
+    def __init__(self, keys: Int64Array, parent: Int64Array, facts: dict[str, Int64Array]) -> None:
+        """`parent`: the place of each frame's caller, -1: none. `facts`: columns of nsys."""
+        self.keys, self._parent, self._facts = keys, parent, facts
+
+    @classmethod
+    def of(cls, report: Report, writer: Writer) -> Stacks:
+        """Return those of a report; their texts get numbers in the database."""
+        if not report.tables["frames"]:
+            return cls(np.empty(0, np.int64), np.empty(0, np.int64), {})
+        frames = report.table("frames", list(_COLUMNS))
         frames = frames.take(pc.sort_indices(frames, [("frame", "ascending")])).combine_chunks()
-        self.keys = frames.column("frame").to_numpy().astype(np.int64)
-        self._parent = places(self.keys, frames.column("parent").combine_chunks()).to_numpy() - 1
+        keys = frames.column("frame").to_numpy().astype(np.int64)
+        parent = places(keys, frames.column("parent").combine_chunks()).to_numpy() - 1
         kind = frames.column("kind").cast(pa.string())
         python = pc.equal(kind, "python")
         line = pc.if_else(
@@ -49,11 +54,14 @@ class Stacks:
             frames.column("path").cast(pa.string()), frames.column("module").cast(pa.string()), "[unknown]"
         )
         function = frames.column("function").cast(pa.string())
-        self._symbol = _numbers(writer.strings(function.combine_chunks()))
-        self._module = _numbers(writer.strings(pc.if_else(python, source, module).combine_chunks()))
-        self._kernel = np.asarray(pc.equal(kind, "kernel")).astype(np.int64)
-        self._unresolved = np.asarray(pc.starts_with(function, "[")).astype(np.int64)
-        self._address = pc.fill_null(frames.column("address"), 0).to_numpy().view(np.int64)
+        facts = {
+            "symbol": _numbers(writer.strings(function.combine_chunks())),
+            "module": _numbers(writer.strings(pc.if_else(python, source, module).combine_chunks())),
+            "kernelMode": np.asarray(pc.equal(kind, "kernel")).astype(np.int64),
+            "unresolved": np.asarray(pc.starts_with(function, "[")).astype(np.int64),
+            "originalIP": pc.fill_null(frames.column("address"), 0).to_numpy().view(np.int64),
+        }
+        return cls(keys, parent, facts)
 
     def write_used(self, writer: Writer, table: str, used: Iterable[pa.RecordBatch]) -> None:
         """Write the chains of all stacks in the first column of `used`, each once."""
@@ -68,13 +76,10 @@ class Stacks:
             while len(at) and depth < _DEEPEST:  # all innermost frames, then who called them
                 values: dict[str, Any] = {
                     "id": chain,
-                    "symbol": self._symbol[at],
-                    "module": self._module[at],
-                    "kernelMode": self._kernel[at],
-                    "unresolved": self._unresolved[at],
-                    "originalIP": pa.array(self._address[at], mask=self._address[at] == 0),
+                    **{name: column[at] for name, column in self._facts.items()},
                     "stackDepth": np.full(len(at), depth, np.int64),
                 }
+                values["originalIP"] = pa.array(values["originalIP"], mask=values["originalIP"] == 0)
                 writer.write(
                     table, {name: column for name, column in values.items() if name in columns(table)}
                 )

@@ -1,162 +1,79 @@
-"""Batches for the native Perfetto encoder: rows as C arrays, with their texts numbered."""
+"""Batches for the native Perfetto encoder: columns by name, with their texts numbered."""
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from warplens.analysis.dictionaries import codes
+from warplens import native
+from warplens.analysis.dictionaries import numbered
 from warplens.exporters.protobuf import message, number, text
 
 
-class Notes(ctypes.Structure):
-    """`Notes` of native/reader/perfetto/encoder.cpp: one detail of all events of a batch."""
+class EventColumns:
+    """Events, and their annotations, as the encoder takes them (`Batch` of native/reader/perfetto/encoder.cpp)."""
 
-    _fields_ = [
-        ("name", ctypes.c_uint64),
-        ("values", ctypes.c_void_p),
-        ("has", ctypes.c_void_p),
-        ("ids", ctypes.c_void_p),
-        ("kind", ctypes.c_int32),
-    ]
-
-
-class EventBatch(ctypes.Structure):
-    """`Batch` of native/reader/perfetto/encoder.cpp."""
-
-    _fields_ = [
-        ("rows", ctypes.c_int64),
-        *(
-            (name, ctypes.c_void_p)
-            for name in (
-                *(
-                    "family",
-                    "id",
-                    "parent",
-                    "start",
-                    "end",
-                    "name",
-                    "name_ids",
-                    "domain",
-                    "domain_ids",
-                    "category",
-                    "category_ids",
-                ),
-                *(
-                    "color",
-                    "has_color",
-                    "payload_int",
-                    "has_int",
-                    "payload_float",
-                    "has_float",
-                    "flags",
-                    "more",
-                    "more_offsets",
-                    "notes",
-                ),
-            )
-        ),
-        ("note_columns", ctypes.c_int64),
-        ("flow", ctypes.c_void_p),
-        ("flow_ends", ctypes.c_int64),
-    ]
-
-
-class SampleBatch(ctypes.Structure):
-    """`Samples` there."""
-
-    _fields_ = [
-        ("rows", ctypes.c_int64),
-        *((name, ctypes.c_void_p) for name in ("track", "time", "whole", "real", "is_float")),
-    ]
-
-
-class Columns:
-    """A `Batch`, and the arrays it points into."""
-
-    def __init__(self, rows: int) -> None:
-        self.struct = EventBatch(rows=rows)
-        self._kept: list[npt.NDArray[Any]] = []
+    def __init__(self) -> None:
+        self._columns: dict[str, pa.Array] = {}
+        self._details: list[pa.Array] = []
+        self._names: list[int] = []
+        self._flow_ends = False
 
     def put(self, name: str, array: npt.NDArray[Any]) -> None:
-        """Set a field to an array, which is kept alive."""
-        self._kept.append(array)
-        setattr(self.struct, name, array.ctypes.data)
+        """Set a column of numbers."""
+        self._columns[name] = pa.array(array)
 
-    def codes(self, name: str, column: pa.Array, interned: Interned, missing: str | None) -> None:
+    def texts(self, name: str, column: pa.Array, interned: Interned, missing: str | None) -> None:
         """Set a text column; nulls become `missing`."""
-        if column.null_count == len(column) and missing is None:
-            return
-        numbers, texts = codes(column)
-        self.put(name, numbers)
-        self.put(
-            f"{name}_ids", np.array([interned.id(text) for text in [missing, *texts.to_pylist()]], np.uint64)
-        )
+        if missing is not None or column.null_count < len(column):
+            instead = None if missing is None else interned.id(missing)
+            self._columns[name] = numbered(column, interned.id, pa.uint64(), missing=instead)
 
-    def optional(self, name: str, column: pa.Array, mask: str, kind: type[np.generic]) -> None:
-        """Set a column of numbers, and the mask that says where it has some."""
-        if column.null_count == len(column):
-            return
-        filled = pc.fill_null(column, 0) if column.null_count else column
-        self.put(name, np.ascontiguousarray(filled.to_numpy(zero_copy_only=False), kind))
-        if column.null_count:
-            self.put(mask, column.is_valid().to_numpy(zero_copy_only=False).view(np.uint8))
+    def optional(self, name: str, column: pa.Array, kind: pa.DataType) -> None:
+        """Set a column of numbers that some rows lack."""
+        if column.null_count < len(column):
+            self._columns[name] = column.cast(kind, safe=False)
 
     def more(self, texts: list[bytes]) -> None:
         """Put encoded fields behind the events of the rows."""
         if any(texts):
-            self.put("more_offsets", np.cumsum([0, *map(len, texts)], dtype=np.int64))
-            self.put("more", np.frombuffer(b"".join(texts), np.uint8))
+            self._columns["more"] = pa.array(texts, pa.large_binary())
 
     def notes(self, details: list[tuple[str, pa.Array]], names: Interned, texts: Interned) -> None:
         """Set the details of the events: numbers, bools and texts, with their names."""
-        array = (Notes * len(details))()
-        for note, (name, column) in zip(array, details, strict=True):
-            note.name = names.id(name)
-            note.kind, held = _held(column)
-            if note.kind == _TEXT:
-                numbers, dictionary = codes(column)
-                held = numbers
-                note.ids = self._keep(
-                    np.array([texts.id(text) for text in ["", *dictionary.to_pylist()]], np.uint64)
-                )
-            note.values = self._keep(held)
-            if column.null_count:
-                note.has = self._keep(column.is_valid().to_numpy(zero_copy_only=False).view(np.uint8))
-        self._notes = array
-        self.struct.notes, self.struct.note_columns = ctypes.addressof(array), len(details)
+        self._names = [names.id(name) for name, _ in details]
+        self._details = [_detail(column, texts) for _, column in details]
 
     def flow(self, arrows: npt.NDArray[np.uint64], *, ends: bool) -> None:
         """Set the arrow that begins or ends at each event; 0: none."""
         self.put("flow", arrows)
-        self.struct.flow_ends = ends
+        self._flow_ends = ends
 
-    def _keep(self, array: npt.NDArray[Any]) -> int:
-        self._kept.append(array)
-        return array.ctypes.data
+    def encode(self, encoder: native.Handle, *, instants: bool) -> None:
+        """Encode the events: marks, or ranges."""
+        numbers = np.array(self._names, np.uint64)
+        details = (
+            pa.RecordBatch.from_arrays(self._details, [str(place) for place in range(len(numbers))])
+            if self._details
+            else None
+        )
+        rows, ends = pa.RecordBatch.from_pydict(self._columns), int(self._flow_ends)
+        native.call(
+            "perfetto_marks" if instants else "perfetto_ranges", encoder, rows, details, numbers, ends
+        )
 
 
-_INT, _DOUBLE, _BOOL, _TEXT = range(4)
-
-
-def _held(column: pa.Array) -> tuple[int, npt.NDArray[Any]]:
-    """Return the kind of a column of details and its values, nulls as 0; of texts none."""
-    if pa.types.is_dictionary(column.type) or pa.types.is_string(column.type):
-        return _TEXT, np.empty(0)
-    kind, dtype = (
-        (_BOOL, np.uint8)
-        if pa.types.is_boolean(column.type)
-        else (_DOUBLE, np.float64)
-        if pa.types.is_floating(column.type)
-        else (_INT, np.int64)
-    )
-    filled = pc.fill_null(column, False if kind == _BOOL else 0) if column.null_count else column
-    return kind, np.ascontiguousarray(filled.to_numpy(zero_copy_only=False).astype(dtype))
+def _detail(column: pa.Array, texts: Interned) -> pa.Array:
+    """Return a column of details: bools, codes of texts, float64 or int64."""
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return column
+    if pa.types.is_dictionary(kind) or pa.types.is_string(kind):
+        return numbered(column, texts.id, pa.uint64())
+    return column.cast(pa.float64() if pa.types.is_floating(kind) else pa.int64(), safe=False)
 
 
 class Interned:

@@ -5,17 +5,15 @@ See perfetto/trace/gpu/gpu_render_stage_event.proto.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from warplens import native
-from warplens.analysis.dictionaries import codes
+from warplens.analysis.dictionaries import numbered
 from warplens.exporters.events import ExportEvents
-from warplens.exporters.perfetto.batch import Interned, Notes
+from warplens.exporters.perfetto.batch import Interned
 from warplens.exporters.protobuf import message, number, text
 from warplens.exporters.rows import ExportRow
 from warplens.exporters.tracks import Tracks
@@ -24,7 +22,8 @@ _CONTEXTS, _SPECIFICATIONS = 23, 24  # of InternedData
 _CUDA, _COMPUTE, _OTHER = 4, 2, 0
 _STAGES = {"kernels": 1, "memcpys": 2, "memsets": 3, "graphs": 4}
 _NAMES = ("Kernel", "Memcpy", "Memset", "CUDA graph")
-_TOLD = (
+_SIZES = tuple(f"{what} {axis}" for what in ("grid", "block") for axis in "xyz")
+_EXTRA = (
     "bytes",
     "value",
     "correlation",
@@ -35,22 +34,6 @@ _TOLD = (
     "graph exec",
     "graph node",
 )
-
-
-class _Stages(ctypes.Structure):
-    """`Stages` of native/reader/perfetto/encoder.cpp."""
-
-    _fields_ = [
-        ("rows", ctypes.c_int64),
-        *(
-            (name, ctypes.c_void_p)
-            for name in ("start", "end", "name", "name_ids", "queue", "context", "gpu")
-        ),
-        ("stage", ctypes.c_uint64),
-        *((name, ctypes.c_void_p) for name in ("grid", "block", "notes")),
-        ("note_columns", ctypes.c_int64),
-        ("note_names", ctypes.c_void_p),
-    ]
 
 
 class Stages:
@@ -89,47 +72,25 @@ class Stages:
     def encode(self, encoder: native.Handle, piece: ExportEvents, names: Interned) -> None:
         """Encode events."""
         assert piece.end is not None
-        numbers, texts = codes(piece.name)
-        ids = np.array([0, *(names.id(name) for name in texts.to_pylist())], np.uint64)
-        start, end = np.ascontiguousarray(piece.start), np.ascontiguousarray(piece.end)
-        queue = (piece.row + len(_NAMES) + 1).astype(np.uint64)
-        context, gpu = self._context[piece.row], self._device[piece.row]
-        told = {
-            name: column
-            for name, column in piece.details
-            if name in _TOLD and pa.types.is_integer(column.type)
+        rows = {
+            "start": piece.start,
+            "end": piece.end,
+            "name": numbered(piece.name, names.id, pa.uint64()),
+            "queue": (piece.row + len(_NAMES) + 1).astype(np.uint64),
+            "context": self._context[piece.row],
+            "gpu": self._device[piece.row],
         }
-        kept: list[npt.NDArray[np.generic]] = [start, end, numbers, ids, queue, context, gpu]
-        notes = (Notes * len(told))()
-        for note, column in zip(notes, told.values(), strict=True):
-            held = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-            there = column.is_valid().to_numpy(zero_copy_only=False).view(np.uint8)
-            kept += [held, there]
-            note.values, note.has = held.ctypes.data, there.ctypes.data
-        words = (ctypes.c_char_p * len(told))(*(name.encode() for name in told))
-        sizes = []
-        for what in ("grid", "block"):
-            axes = dict(piece.details)
-            columns = [axes.get(f"{what} {axis}") for axis in "xyz"]
-            if None not in columns:
-                joined = np.concatenate(
-                    [
-                        column.to_numpy(zero_copy_only=False).astype(np.int64)
-                        for column in columns
-                        if column is not None
-                    ]
-                )
-                kept.append(joined)
-                sizes.append(joined.ctypes.data)
-        grid, block = sizes if len(sizes) == 2 else (None, None)
-        given = _Stages(
-            len(start),
-            *(array.ctypes.data for array in kept[:7]),
-            stage=_STAGES[piece.kind.table],
-            grid=grid,
-            block=block,
-            notes=ctypes.addressof(notes),
-            note_columns=len(told),
-            note_names=ctypes.addressof(words),
+        details = {name: column for name, column in piece.details if pa.types.is_integer(column.type)}
+        for name, column in details.items():
+            if name in _SIZES:
+                rows[name] = column.fill_null(0).cast(pa.int64(), safe=False)
+        extra = {
+            name: column.cast(pa.int64(), safe=False) for name, column in details.items() if name in _EXTRA
+        }
+        native.call(
+            "perfetto_stages",
+            encoder,
+            _STAGES[piece.kind.table],
+            pa.RecordBatch.from_pydict(rows),
+            pa.RecordBatch.from_pydict(extra) if extra else None,
         )
-        native.call("perfetto_stages", encoder, given)

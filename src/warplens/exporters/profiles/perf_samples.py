@@ -44,7 +44,7 @@ class PerfSamples:
         if not self._report.tables["samples"]:
             return
         kind = kind_of(self._report)
-        labels, threads = Labels(self._report, lines=True), ProfileThreads(self._report)
+        labels, threads = Labels.of(self._report, lines=True), ProfileThreads(self._report)
         for batch in batches(self._report, "samples", _COLUMNS, most=_AT_ONCE):
             numbers, texts = codes(batch.column("kind"))
             own = numbers == (texts.to_pylist().index(kind) if kind in texts.to_pylist() else -2)

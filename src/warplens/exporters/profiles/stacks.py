@@ -41,7 +41,7 @@ class ProfileThreads:
     """The names of the threads and processes of a report."""
 
     def __init__(self, report: Report) -> None:
-        tracks = Tracks(report)
+        tracks = Tracks.of(report)
         self._of = {thread.key: (thread, tracks.processes[thread.process]) for thread in tracks.threads}
         self.several = len(tracks.processes) > 1
 
@@ -96,11 +96,16 @@ def of_thread(report: Report, selection: Selection | None, which: Wanted, thread
 class Labels:
     """The frames of a report, told apart by function or (`lines`) by line."""
 
-    def __init__(self, report: Report, *, lines: bool) -> None:
-        self.frames = FrameTable.of(report)
-        self.lines = lines
-        self.numbers: Int64Array = self.frames.labels("line" if lines else "function")
-        self._code = report.table("frames", ["path", "build_id", "address"])
+    def __init__(self, frames: FrameTable, code: pa.Table, *, lines: bool) -> None:
+        """`code`: file, build id and address of each frame."""
+        self.frames, self.lines, self._code = frames, lines, code
+        self.numbers: Int64Array = frames.labels("line" if lines else "function")
+
+    @classmethod
+    def of(cls, report: Report, *, lines: bool) -> Labels:
+        """Return those of a report."""
+        code = report.table("frames", ["path", "build_id", "address"])
+        return cls(FrameTable.of(report), code, lines=lines)
 
     def line(self, frame: Frame) -> int | None:
         """Return the line that is shown of a frame: that which ran, or where the function begins."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warplens.arrays import Int32Array, Int64Array
+from warplens.arrays import BoolArray, Int32Array, Int64Array
 from warplens.importers.file_names import rank_in
 from warplens.importers.kineto.layout import NULL
 from warplens.storage.writer import THREADS_PER_PROCESS
@@ -45,57 +45,68 @@ class KinetoIdentity:
     """
 
     trace: ParsedTrace
-    lanes: dict[str, Int32Array] = field(default_factory=dict)  # of the kinds that are taken over
+    pids: Int64Array
+    tids: Int64Array
+    process: Int64Array
+    thread: Int64Array
+    keys: Int64Array  # of the processes, the one with most work first
+    known: list[tuple[int, int]]  # pid of each process, and whether it is a text
+    lanes: dict[str, Int32Array]  # of the kinds that are taken over
+    ended: Int32Array  # lanes in which asynchronous ranges ended
+    _texts: Int64Array
+    _thread_lanes: dict[int, int]
+    spans: dict[int, tuple[int, int]] = field(default_factory=dict)
+    begins: dict[int, int] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        trace = self.trace
-        keys = trace.reader.lanes()
-        self.pids, self.tids, self._texts = keys[:, 0], keys[:, 1], keys[:, 2]
-        self.lanes = {
+    @classmethod
+    def of(cls, trace: ParsedTrace) -> KinetoIdentity:
+        """Return those of a trace; takes its columns of lanes."""
+        table = trace.reader.lanes()
+        pids, tids, texts = table[:, 0], table[:, 1], table[:, 2]
+        lanes = {
             kind: trace.reader.take(kind, "lane")
             for kind in (*_HOST, "overhead", "sync", "cuda_event", "metadata")
         }
-        self.ended = trace.reader.take("async", "owner")  # where they ended
-        used = np.bincount(self.ended, minlength=len(keys))
-        leading = np.zeros(len(keys), np.int64)
+        ended = trace.reader.take("async", "owner")
+        used = np.bincount(ended, minlength=len(table))
+        leading = np.zeros(len(table), np.int64)
         for kind in _HOST:
-            counts = np.bincount(self.lanes[kind], minlength=len(keys))
+            counts = np.bincount(lanes[kind], minlength=len(table))
             used += counts
             leading += counts if kind in _FIRST else 0
         numbers: dict[tuple[int, int], int] = {}
         weights: list[int] = []
-        owner = np.full(len(keys), -1, np.int64)
+        owner = np.full(len(table), -1, np.int64)
         for lane in np.flatnonzero(used).tolist():
-            key = (int(self.pids[lane]), int(self._texts[lane] & 1))
+            key = (int(pids[lane]), int(texts[lane] & 1))
             owner[lane] = numbers.setdefault(key, len(numbers))
             weights += [0] * (len(numbers) - len(weights))
             weights[owner[lane]] += int(leading[lane])
         if {"schemaVersion", "deviceProperties"} & trace.header.keys():
-            self._adopt(numbers, weights, owner)
+            _adopt(numbers, weights, owner)
         order = sorted(
             (number for number in range(len(numbers)) if weights[number] >= 0),
             key=lambda number: -weights[number],
         )
-        self.keys = np.array([trace.part.key(place) for place in range(max(len(order), 1))], np.int64)
+        keys = np.array([trace.part.key(place) for place in range(max(len(order), 1))], np.int64)
         place = np.zeros(len(numbers) + 1, np.int64)
         place[order] = np.arange(len(order))
-        self.process = np.where(owner < 0, -1, self.keys[place[owner]])
-        self.known = list(numbers)
-        self._order = order
-        self._number_threads(used)
-        self.spans: dict[int, tuple[int, int]] = {}
-        self.begins: dict[int, int] = {}
-
-    def _adopt(self, numbers: dict[tuple[int, int], int], weights: list[int], owner: Int64Array) -> None:
-        """Threads of Python that PyTorch does not know have no ids in a Kineto trace.
-
-        They get the process with most work.
-        """
-        nobody = numbers.get((0, 0))
-        if nobody is not None and len(numbers) > 1:
-            others = [number for number in numbers.values() if number != nobody]
-            owner[owner == nobody] = max(others, key=lambda number: weights[number])
-            weights[nobody] = -1
+        process = np.where(owner < 0, -1, keys[place[owner]])
+        thread, thread_lanes = _threads(process, tids, pids != tids, texts=texts, used=used)
+        pairs = list(numbers)
+        return cls(
+            trace,
+            pids,
+            tids,
+            process=process,
+            thread=thread,
+            keys=keys,
+            known=[pairs[number] for number in order],
+            lanes=lanes,
+            ended=ended,
+            _texts=texts,
+            _thread_lanes=thread_lanes,
+        )
 
     @property
     def main(self) -> int:
@@ -144,7 +155,7 @@ class KinetoIdentity:
         first = self.trace.first or 0
         rows = []
         for place, key in enumerate(self.keys.tolist()):
-            pid, is_text = self.known[self._order[place]] if self.known else (0, 0)
+            pid, is_text = self.known[place] if self.known else (0, 0)
             begin, end = self.spans.get(key, (first, self.trace.last or first))
             name = names.get((pid, is_text)) or (self._text(pid) if is_text else "") or None
             rows.append(
@@ -169,24 +180,6 @@ class KinetoIdentity:
             "threads",
             [row | {"name": threads.get(row["thread"], row["name"])} for row in self._thread_rows(first)],
         )
-
-    def _number_threads(self, used: Int64Array) -> None:
-        self.thread = np.full(len(self.pids), -1, np.int64)
-        self._thread_lanes: dict[int, int] = {}
-        counts: dict[int, int] = {}
-        known: dict[tuple[int, int, int], int] = {}
-        mine = np.flatnonzero(used).tolist()
-        mine.sort(
-            key=lambda lane: (self.pids[lane] != self.tids[lane] or self._texts[lane], lane)
-        )  # a process's first thread
-        for lane in mine:
-            process = int(self.process[lane])
-            which = (process, int(self.tids[lane]), int(self._texts[lane] & 2))
-            if which not in known:
-                number = counts[process] = counts.get(process, -1) + 1
-                known[which] = process * THREADS_PER_PROCESS + number
-                self._thread_lanes[known[which]] = lane
-            self.thread[lane] = known[which]
 
     def _thread_rows(self, first: int) -> list[dict[str, Any]]:
         rows = []
@@ -246,3 +239,39 @@ def rank_of(header: dict[str, Any], stem: str) -> int | None:
     if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 1 << 31:
         return rank
     return rank_in(stem)
+
+
+def _adopt(numbers: dict[tuple[int, int], int], weights: list[int], owner: Int64Array) -> None:
+    """Threads of Python that PyTorch does not know have no ids in a Kineto trace.
+
+    They get the process with most work.
+    """
+    nobody = numbers.get((0, 0))
+    if nobody is not None and len(numbers) > 1:
+        others = [number for number in numbers.values() if number != nobody]
+        owner[owner == nobody] = max(others, key=lambda number: weights[number])
+        weights[nobody] = -1
+
+
+def _threads(
+    process: Int64Array, tids: Int64Array, later: BoolArray, texts: Int64Array, used: Int64Array
+) -> tuple[Int64Array, dict[int, int]]:
+    """Return the key of the thread of each lane that is used, and a lane of each key.
+
+    `later`: the lane is not that of the first thread of its process.
+    """
+    thread = np.full(len(process), -1, np.int64)
+    lanes: dict[int, int] = {}
+    counts: dict[int, int] = {}
+    known: dict[tuple[int, int, int], int] = {}
+    mine = np.flatnonzero(used).tolist()
+    mine.sort(key=lambda lane: (later[lane] or texts[lane], lane))
+    for lane in mine:
+        owner = int(process[lane])
+        which = (owner, int(tids[lane]), int(texts[lane] & 2))
+        if which not in known:
+            number = counts[owner] = counts.get(owner, -1) + 1
+            known[which] = owner * THREADS_PER_PROCESS + number
+            lanes[known[which]] = lane
+        thread[lane] = known[which]
+    return thread, lanes

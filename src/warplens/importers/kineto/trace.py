@@ -17,4 +17,4 @@ class KinetoTrace(ParsedTrace):
 
         Made at the first use, which takes the columns of lanes.
         """
-        return KinetoIdentity(self)
+        return KinetoIdentity.of(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -77,64 +77,59 @@ class Span:
 class NsysIdentity:
     """The processes and threads that did something.
 
-    The others of the machine, which nsys lists too, are not taken over.
+    The others of the machine, which nsys lists too, are not taken over. `threads` and `processes`:
+    when each did something, by global id; `keys` and `thread_keys`: theirs in the report.
     """
 
     database: Database
     part: PartWriter
-    rank: int | None = None  # of the launched process, where the export says none
-    threads: dict[int, Span] = field(default_factory=dict)
-    processes: dict[int, Span] = field(default_factory=dict)
+    rank: int | None  # of the launched process, where the export says none
+    threads: dict[int, Span]
+    processes: dict[int, Span]
+    keys: dict[int, int]
+    thread_keys: dict[int, int]
+    _known: bool  # the launched process did something
 
     def __post_init__(self) -> None:
-        more = [
-            (table, "globalTid", _EVENTS, ())
-            for table in sorted(self.database.tables)
-            if table.startswith((_OPENMP, _OPENACC))
-        ]
-        for table, column, (start, end), where in (*_OF_THREADS, *more):
-            if not self.database.has(table, *(condition.column for condition in where)):
-                continue
-            for key, first, last in self.database.grouped(table, column, start, end, where):
-                self._add(self.threads, key, first=first, last=last)
-                self._add(self.processes, key & _PROCESS_BITS, first=first, last=last)
-        for table in (*_OF_PROCESSES, *_OVERHEADS):
-            owner = "globalTid" if table in _OVERHEADS else "globalPid"
-            for key, first, last in self.database.grouped(table, owner, "start", "end"):
-                self._add(self.processes, key & _PROCESS_BITS, first=first, last=last)
-        events = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"  # older versions do not say when the GPU came to it
-        for key, first, last in self.database.grouped(events, "globalPid", "timestamp", "timestamp"):
-            self._add(self.processes, key & _PROCESS_BITS, first=first, last=last)
-        for (key,) in self.database.distinct(events, ("globalPid",)):
-            self.processes.setdefault(key & _PROCESS_BITS, Span(self.first, self.last))
-        self._add_scheduled()
-        launched = self._launched()
-        self._known = launched in self.processes
-        order = sorted(self.processes, key=lambda pid: (pid != launched, self.processes[pid].first, pid))
-        self.keys = {pid: self.part.key(number) for number, pid in enumerate(order)}
-        self._pids = np.array(sorted(self.keys), np.int64)
-        self._process_keys = np.array([self.keys[pid] for pid in self._pids.tolist()], np.int64)
-        self.thread_keys: dict[int, int] = {}
+        self._pids, self._process_keys = _sorted(self.keys)
+        self._tids, self._keys_of_tids = _sorted(self.thread_keys)
+
+    @classmethod
+    def of(cls, database: Database, part: PartWriter, rank: int | None = None) -> NsysIdentity:
+        """Return those of an export, the launched process first."""
+        threads, processes = _seen(database)
+        launched = _launched(database)
+        order = sorted(processes, key=lambda pid: (pid != launched, processes[pid].first, pid))
+        keys = {pid: part.key(number) for number, pid in enumerate(order)}
+        thread_keys: dict[int, int] = {}
         for pid in order:
             mine = sorted(
-                (tid for tid in self.threads if tid & _PROCESS_BITS == pid),
+                (tid for tid in threads if tid & _PROCESS_BITS == pid),
                 key=lambda tid: (not _is_main(tid), tid),
             )
-            self.thread_keys.update(
-                {tid: self.keys[pid] * THREADS_PER_PROCESS + number for number, tid in enumerate(mine)}
+            thread_keys.update(
+                {tid: keys[pid] * THREADS_PER_PROCESS + number for number, tid in enumerate(mine)}
             )
-        self._tids = np.array(sorted(self.thread_keys), np.int64)
-        self._keys_of_tids = np.array([self.thread_keys[tid] for tid in self._tids.tolist()], np.int64)
+        return cls(
+            database,
+            part,
+            rank,
+            threads=threads,
+            processes=processes,
+            keys=keys,
+            thread_keys=thread_keys,
+            _known=launched in processes,
+        )
 
     @property
     def first(self) -> int:
         """When anything was first seen; 0 where nothing was."""
-        return min((span.first for span in self.processes.values()), default=0)
+        return _reach(self.processes)[0]
 
     @property
     def last(self) -> int:
         """When anything was last seen; 0 where nothing was."""
-        return max((span.last for span in self.processes.values()), default=0)
+        return _reach(self.processes)[1]
 
     @cached_property
     def ranks(self) -> dict[int, int]:
@@ -223,26 +218,66 @@ class NsysIdentity:
             for tid, key in self.thread_keys.items()
         ]
 
-    def _add(self, spans: dict[int, Span], key: int, first: int, last: int) -> None:
-        if key in spans:
-            spans[key].add(first, last)
-        else:
-            spans[key] = Span(first, last)
 
-    def _add_scheduled(self) -> None:
-        """Add scheduled threads: those of processes with other events, or all if there are no others."""
-        seen = self.database.grouped(_SCHEDULED, "globalTid", "start", "start")
-        known = set(self.processes)
-        for key, first, last in seen:
-            if key & _PROCESS_BITS in known or (not known and key & 0xFFFFFF000000):
-                self._add(self.threads, key, first=first, last=last)
-                self._add(self.processes, key & _PROCESS_BITS, first=first, last=last)
+def _seen(database: Database) -> tuple[dict[int, Span], dict[int, Span]]:
+    """Return when each thread and each process did something."""
+    threads: dict[int, Span] = {}
+    processes: dict[int, Span] = {}
+    more = [
+        (table, "globalTid", _EVENTS, ())
+        for table in sorted(database.tables)
+        if table.startswith((_OPENMP, _OPENACC))
+    ]
+    for table, column, (start, end), where in (*_OF_THREADS, *more):
+        if not database.has(table, *(condition.column for condition in where)):
+            continue
+        for key, first, last in database.grouped(table, column, start, end, where):
+            _add(threads, key, first=first, last=last)
+            _add(processes, key & _PROCESS_BITS, first=first, last=last)
+    for table in (*_OF_PROCESSES, *_OVERHEADS):
+        owner = "globalTid" if table in _OVERHEADS else "globalPid"
+        for key, first, last in database.grouped(table, owner, "start", "end"):
+            _add(processes, key & _PROCESS_BITS, first=first, last=last)
+    events = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"  # older versions do not say when the GPU came to it
+    for key, first, last in database.grouped(events, "globalPid", "timestamp", "timestamp"):
+        _add(processes, key & _PROCESS_BITS, first=first, last=last)
+    for (key,) in database.distinct(events, ("globalPid",)):
+        processes.setdefault(key & _PROCESS_BITS, Span(*_reach(processes)))
+    # Scheduled threads: those of processes with other events, or all if there are no others.
+    known = set(processes)
+    for key, first, last in database.grouped(_SCHEDULED, "globalTid", "start", "start"):
+        if key & _PROCESS_BITS in known or (not known and key & 0xFFFFFF000000):
+            _add(threads, key, first=first, last=last)
+            _add(processes, key & _PROCESS_BITS, first=first, last=last)
+    return threads, processes
 
-    def _launched(self) -> int | None:
-        if not self.database.has("DIAGNOSTIC_EVENT", "text", "globalPid"):
-            return None
-        rows = self.database.read("DIAGNOSTIC_EVENT", ["globalPid"], where=[Begins("text", _LAUNCHED)])
-        return int(rows.ints("globalPid")[0]) & _PROCESS_BITS if len(rows) else None
+
+def _add(spans: dict[int, Span], key: int, first: int, last: int) -> None:
+    if key in spans:
+        spans[key].add(first, last)
+    else:
+        spans[key] = Span(first, last)
+
+
+def _reach(spans: dict[int, Span]) -> tuple[int, int]:
+    """Return when anything was first and last seen; 0 where nothing was."""
+    return min((span.first for span in spans.values()), default=0), max(
+        (span.last for span in spans.values()), default=0
+    )
+
+
+def _launched(database: Database) -> int | None:
+    """Return the process that nsys launched, by its global id."""
+    if not database.has("DIAGNOSTIC_EVENT", "text", "globalPid"):
+        return None
+    rows = database.read("DIAGNOSTIC_EVENT", ["globalPid"], where=[Begins("text", _LAUNCHED)])
+    return int(rows.ints("globalPid")[0]) & _PROCESS_BITS if len(rows) else None
+
+
+def _sorted(keys: dict[int, int]) -> tuple[Int64Array, Int64Array]:
+    """Return global ids in order, with the key of each."""
+    ids = np.array(sorted(keys), np.int64)
+    return ids, np.array([keys[one] for one in ids.tolist()], np.int64)
 
 
 def _is_main(tid: int) -> bool:

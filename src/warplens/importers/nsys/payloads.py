@@ -24,6 +24,9 @@ _KINDS = {1: "static", 2: "dynamic", 3: "union", 4: "union"}
 _Row = dict[str, Any]
 
 
+_Place = tuple[int, int, int]
+
+
 class NsysPayloads:
     """The layouts that a file lists, and the payloads that it has as JSON.
 
@@ -31,11 +34,23 @@ class NsysPayloads:
     """
 
     def __init__(
-        self, context: NsysContext, domains: dict[tuple[int, int], str], used: Collection[tuple[int, int]]
+        self,
+        context: NsysContext,
+        keys: dict[_Place, int],
+        names: dict[_Place, str],
+        *,
+        of_events: dict[int, tuple[int, int]],
     ) -> None:
-        self._context = context
-        self._keys: dict[tuple[int, int, int], int] = {}
-        self._names: dict[tuple[int, int, int], str] = {}
+        """`keys` and `names`: of layouts by process, domain and number; `of_events`: domain and number."""
+        self._context, self._keys, self._names, self._of_events = context, keys, names, of_events
+
+    @classmethod
+    def written(
+        cls, context: NsysContext, domains: dict[tuple[int, int], str], used: Collection[tuple[int, int]]
+    ) -> NsysPayloads:
+        """Write the layouts of the domains that are used, by process and domain."""
+        keys: dict[_Place, int] = {}
+        names: dict[_Place, str] = {}
         made = _definitions(context)
         rows = []
         counts: dict[int, int] = {}
@@ -46,10 +61,8 @@ class NsysPayloads:
                 process = context.identity.keys[owner]
                 counts[process] = counts.get(process, -1) + 1
                 key = process * RANGES_PER_PROCESS + counts[process]
-                self._keys[owner, domain, number] = key
-                self._names[owner, domain, number] = definition.get("name") or _signature(
-                    definition, domain, made
-                )
+                keys[owner, domain, number] = key
+                names[owner, domain, number] = definition.get("name") or _signature(definition, domain, made)
                 rows.append(
                     {
                         "schema": key,
@@ -72,7 +85,7 @@ class NsysPayloads:
                 len(unused),
             )
         context.write("nvtx_schemas", sorted(rows, key=lambda row: int(row["schema"])))
-        self._of_events = _of_events(context)
+        return cls(context, keys, names, of_events=_of_events(context))
 
     def write(self, kind: str, rows: NsysRows, ids: Int64Array, process: Int64Array, texts: pa.Array) -> None:
         """Write the payloads of ranges or marks; payloads without a layout are only counted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -85,15 +85,15 @@ class Annotations:
     """Everything that was annotated: ranges, marks, and the names that were given."""
 
     context: NsysContext
+    thread_names: dict[int, str] = field(default_factory=dict)
+    ranges: NsysRanges = field(default_factory=NsysRanges)
+    _domains: dict[tuple[int, int], str] = field(default_factory=dict)
+    _categories: dict[tuple[int, int, int], str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        context = self.context
-        self.thread_names: dict[int, str] = {}
-        self.ranges = NsysRanges()
+    def write(self) -> None:
+        """Write all ranges and marks, and keep what is needed of them and the names."""
+        context, database = self.context, self.context.database
         context.tally.used.add(TABLE)
-        self._domains: dict[tuple[int, int], str] = {}
-        self._categories: dict[tuple[int, int, int], str] = {}
-        database = context.database
         if not database.has(TABLE, "eventType"):
             return
         named = Among("eventType", (_CATEGORY, _THREAD_NAME, _DOMAIN))
@@ -101,7 +101,7 @@ class Annotations:
         pairs = {
             (tid & ~0xFFFFFF, domain) for tid, domain in database.distinct(TABLE, ("globalTid", "domainId"))
         }
-        self._payloads = NsysPayloads(
+        self._payloads = NsysPayloads.written(
             context, self._domains, {pair for pair in pairs if pair[0] in context.identity.keys}
         )
         for owner in self._owners():

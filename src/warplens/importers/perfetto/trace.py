@@ -190,7 +190,7 @@ class PerfettoTrace:
         ftrace = np.zeros(_FIELDS, np.uint64)
         native.call("perfetto_reader_facts", self._reader, lost, left_out, ftrace)
         groups = (
-            native.table("perfetto_reader_columns", self._reader, number) for number in range(len(_GROUPS))
+            native.call("perfetto_reader_columns", self._reader, number) for number in range(len(_GROUPS))
         )
         self.columns = {
             name: {

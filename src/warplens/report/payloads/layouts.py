@@ -19,8 +19,13 @@ _COLUMNS = ["schema", "process", "domain", "id", "definition"]
 class PayloadLayouts:
     """Finds what a payload of a schema (its key) or a predefined type (its name) is made of."""
 
-    def __init__(self, report: AskedReport) -> None:
-        rows = report.table("nvtx_schemas", _COLUMNS).to_pylist()
+    @classmethod
+    def of(cls, report: AskedReport) -> PayloadLayouts:
+        """Return those of a report."""
+        return cls(report.table("nvtx_schemas", _COLUMNS).to_pylist())
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        """`rows`: of `nvtx_schemas`."""
         self._rows = {row["schema"]: row for row in rows}
         self._keys = {(row["process"], row["domain"], row["id"]): row["schema"] for row in rows}
         self._data: dict[int, dict[str, Any]] = {}

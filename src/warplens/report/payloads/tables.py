@@ -45,7 +45,7 @@ def table(report: AskedReport, name: str | None = None) -> pa.Table:
         if name not in known:
             said = ", ".join(repr(one) for one in known if one) or "none"
             raise MissingData(f"{report.path} has no payloads of the type {name!r}; it has {said}")
-    layouts = PayloadLayouts(report)
+    layouts = PayloadLayouts.of(report)
     parts = [_typed(layouts, schema, name, rows=part) for schema, _, part in _groups(rows)]
     if not parts:
         return rows.select(_BESIDE)
@@ -61,7 +61,7 @@ def decoded(report: AskedReport, rows: pa.Table) -> list[Any]:
     What has no layout that can be read is bytes; JSON is decoded.
     """
     payloads: list[Any] = [None] * rows.num_rows
-    layouts = PayloadLayouts(report) if rows.num_rows else None
+    layouts = PayloadLayouts.of(report) if rows.num_rows else None
     for schema, kind, part in _groups(rows.append_column("_row", pa.array(np.arange(rows.num_rows)))):
         data = part.column("data").combine_chunks()
         element = layouts.get(schema, kind) if layouts else None

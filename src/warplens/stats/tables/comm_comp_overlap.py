@@ -48,7 +48,7 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
         selection: which part of it.
         by: `device`, `stream`, `process` or `rank`: column that divides the rows.
     """
-    apart = By(report, by)
+    apart = By.of(report, by)
     groups: dict[tuple[Key, str], list[GpuOverlap]] = {}
     for gpu in gpus(report, selection):
         for stream, role, overlap in overlaps(gpu, per_stream=apart.per_stream):

@@ -47,7 +47,7 @@ def table(report: Report, selection: Selection, *, by: str = "") -> pa.Table:
         selection: which part of it.
         by: `process` or `rank`: column that divides the rows; nothing for all together.
     """
-    apart = By(report, one_of("by", by, BY)) if by else None
+    apart = By.of(report, one_of("by", by, BY)) if by else None
     rows = grouped_by(
         report, selection, apart, relation="cuda_api", keys={"Name": "name"}, missing="CUDA trace data"
     )

@@ -65,7 +65,7 @@ def table(
         by: `device`, `process`, `rank` or `stream`: column that divides the rows.
         all_gpus: sum over all GPUs and processes.
     """
-    chosen, apart = naming(base, mangled), None if all_gpus else By(report, by)
+    chosen, apart = naming(base, mangled), None if all_gpus else By.of(report, by)
     if nvtx_name or mangled or apart is None or apart.by != "device":
         missing = partial(no_kernels, report, selection)
         rows = grouped_by(

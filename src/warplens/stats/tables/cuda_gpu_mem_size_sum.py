@@ -46,7 +46,7 @@ def table(report: Report, selection: Selection, *, by: str = "device", all_gpus:
         all_gpus: sum over all GPUs and processes.
     """
     relation = operations(categories=[MEMORY])
-    apart = None if all_gpus else By(report, by)
+    apart = None if all_gpus else By.of(report, by)
     rows = grouped_by(
         report,
         selection,

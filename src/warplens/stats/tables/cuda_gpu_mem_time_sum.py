@@ -49,6 +49,6 @@ def table(report: Report, selection: Selection, *, by: str = "device", all_gpus:
     """
     relation = operations(categories=[MEMORY])
     keys = {"Operation": "operation"}
-    apart = None if all_gpus else By(report, by)
+    apart = None if all_gpus else By.of(report, by)
     rows = grouped_by(report, selection, apart, relation=relation, keys=keys, missing="GPU memory data")
     return summary(report, rows, ["Operation"], count="Count", by=apart)

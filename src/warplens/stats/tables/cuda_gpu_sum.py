@@ -63,7 +63,7 @@ def table(
     """
     relation = operations(naming(base, mangled), nvtx_name)
     keys = {"Category": "category", "Operation": "operation"}
-    apart = None if all_gpus else By(report, by)
+    apart = None if all_gpus else By.of(report, by)
     rows = grouped_by(
         report, selection, apart, relation=relation, keys=keys, missing="CUDA kernel or GPU memory data"
     )

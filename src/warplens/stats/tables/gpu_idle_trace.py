@@ -48,7 +48,7 @@ def table(report: Report, selection: Selection, *, by: str = "device", longer_th
         by: `device`: nothing ran on any stream; `stream`: each stream for itself.
         longer_than: ns: only gaps that last longer.
     """
-    apart = By(report, one_of("by", by, BY))
+    apart = By.of(report, one_of("by", by, BY))
     if longer_than < 0:
         raise UsageError(f"`:longer-than={longer_than}` is no time; give ns.")
     rows = idle(report, selection, per="stream" if apart.per_stream else "device", longer_than=longer_than)

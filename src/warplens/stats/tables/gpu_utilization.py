@@ -59,7 +59,7 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
         selection: which part of it.
         by: `device`, `stream`, `process` or `rank`: column that divides the rows.
     """
-    apart = By(report, by)
+    apart = By.of(report, by)
     gpus_spent = spent(report, selection, "stream" if apart.per_stream else "device")
     if not gpus_spent:
         raise MissingData(f"does not contain CUDA kernel or GPU memory data{selection.place(report)}.")

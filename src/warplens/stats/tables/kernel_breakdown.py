@@ -57,7 +57,7 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
         selection: which part of it.
         by: `device`, `stream`, `process` or `rank`: column that divides the rows.
     """
-    apart = By(report, by)
+    apart = By.of(report, by)
     lengths: dict[tuple[Key, str], list[Int64Array]] = {}
     unions: dict[tuple[Key, str], int] = {}
     spans: dict[Key, int] = {}

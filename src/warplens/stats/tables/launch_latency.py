@@ -63,7 +63,7 @@ def table(
         slow_call: ns from which a call counts as slow.
         late: ns from which a latency counts as late.
     """
-    apart, calls = By(report, by), ApiCalls(report)
+    apart, calls = By.of(report, by), ApiCalls(report)
     latencies = apart.grouped(
         (
             (gpu.process, gpu.device, stream),

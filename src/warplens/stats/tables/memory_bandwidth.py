@@ -56,7 +56,7 @@ def table(report: Report, selection: Selection, *, by: str = "device", bins: int
     """
     if not 0 <= bins <= 1_000_000:
         raise UsageError(f"`:bins={bins}` is no number of bins; give 1 to 1,000,000.")
-    apart = By(report, by)
+    apart = By.of(report, by)
     groups: dict[tuple[Key, str], list[Moved]] = {}
     for part in moved(report, selection):
         groups.setdefault((apart.key(part.process, part.device, part.stream), part.operation), []).append(

@@ -52,7 +52,7 @@ def table(report: Report, selection: Selection, *, by: str = "stream", limit: in
     """
     if limit < 1:
         raise UsageError(f"`:limit={limit}` is no length of a queue; give 1 or more.")
-    apart, calls = By(report, by), ApiCalls(report)
+    apart, calls = By.of(report, by), ApiCalls(report)
     queues = apart.grouped(
         ((gpu.process, gpu.device, stream), part)
         for gpu in gpus(report, selection, classes=False)

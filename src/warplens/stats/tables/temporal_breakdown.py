@@ -49,7 +49,7 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
         selection: which part of it.
         by: `device`, `stream`, `process` or `rank`: column that divides the rows.
     """
-    apart = By(report, by)
+    apart = By.of(report, by)
     groups: dict[Key, list[Parted]] = {}
     for gpu in gpus(report, selection):
         tracks = gpu.streams.items() if apart.per_stream else [(None, gpu.merged())]

@@ -18,8 +18,8 @@ import pyarrow as pa
 from warplens import native
 from warplens.disk.folder import Folder
 from warplens.timeline.index import columns
-from warplens.timeline.index.batch import KEYS, LaneBatch
 from warplens.timeline.index.layout import HEADER, SECTIONS, Header
+from warplens.timeline.index.track_numbers import KEYS
 
 _LONGEST = 1024  # characters of a text; details have the whole one
 _ABANDONED_S = 3600.0  # a living writer writes more often
@@ -86,38 +86,34 @@ class IndexBuilder:
         """
         if not rows.num_rows:
             return
-        number = self._numbers[layer]
-        batch = LaneBatch(rows=rows.num_rows, layer=number, first_row=self._rows[layer])
-        kept: list[Any] = []  # what the batch points to
-
-        def at(array: Any) -> int:
-            kept.append(array)
-            return int(array.ctypes.data)
-
-        names = rows.column_names
-        batch.start = at(columns.integers(rows.column("start"), np.int64))
-        for field, kind in (
-            ("end", np.int64),
-            ("id", np.int64),
-            ("depth", np.int32),
-            ("task", np.int64),
-            ("link", np.int64),
-        ):
-            if field in names:
-                setattr(batch, field, at(columns.integers(rows.column(field), kind)))
+        number, names = self._numbers[layer], rows.column_names
+        given: dict[str, Any] = {
+            field: columns.integers(rows.column(field), kind)
+            for field, kind in (
+                ("start", np.int64),
+                ("end", np.int64),
+                ("id", np.int64),
+                ("depth", np.int32),
+                ("task", np.int64),
+                ("link", np.int64),
+            )
+            if field in names
+        }
         for place, key in enumerate(self._layers[layer]):
             if key in names:
-                batch.keys[place] = at(self._words.codes(rows.column(key)))
+                given[f"key {place}"] = self._words.codes(rows.column(key))
         if "color" in names and rows.column("color").null_count < rows.num_rows:
-            color = columns.whole(rows.column("color")).cast(pa.uint32())
-            valid, values = color.buffers()
-            kept += [color, valid, values]
-            batch.color = values.address + 4 * color.offset
-            batch.color_valid, batch.color_offset = (
-                (valid.address, color.offset) if valid is not None and color.null_count else (None, 0)
-            )
-        self._name(batch, rows.column("name") if "name" in names else None, number, at=at)
-        native.call("index_builder_add", self._native, batch)
+            given["color"] = columns.whole(rows.column("color")).cast(pa.uint32())
+        if "name" in names:
+            given["name"] = self._named(rows.column("name"), number)
+        native.call(
+            "index_builder_add",
+            self._native,
+            number,
+            self._rows[layer],
+            self._text("", number),
+            pa.RecordBatch.from_pydict(given),
+        )
         self._rows[layer] += rows.num_rows
         self._drain()
 
@@ -176,19 +172,19 @@ class IndexBuilder:
         self._folder.remove(self._temporary)
         self._folder.close()
 
-    def _name(self, batch: LaneBatch, column: pa.ChunkedArray | None, layer: int, at: Any) -> None:
-        texts = [""]
-        if column is not None:
-            coded = columns.coded(column)
-            texts += [text or "" for text in coded.dictionary.to_pylist()]
-            batch.code = at(columns.filled(coded.indices, np.int32))
+    def _named(self, column: pa.ChunkedArray, layer: int) -> pa.DictionaryArray:
+        """Return names with the numbers of their texts."""
+        coded = columns.coded(column)
+        texts = [self._text(text or "", layer) for text in coded.dictionary.to_pylist()]
+        codes = coded.indices.cast(pa.int32())
+        return pa.DictionaryArray.from_arrays(codes, pa.array(texts, pa.uint32()), safe=False)
+
+    def _text(self, text: str, layer: int) -> int:
         known = self._texts
-        batch.texts = at(
-            np.array([known.setdefault((layer, text[:_LONGEST]), len(known)) for text in texts], np.uint32)
-        )
-        batch.texts_count = len(texts)
+        number = known.setdefault((layer, text[:_LONGEST]), len(known))
         if self._most_names is not None and len(known) > self._most_names:
             raise MemoryError(f"the index of the timeline: more than {self._most_names:,} names")
+        return number
 
     def _drain(self) -> None:
         fresh = native.call("index_builder_fresh", self._native)

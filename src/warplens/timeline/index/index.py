@@ -22,10 +22,10 @@ from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.timeline.index import building
 from warplens.timeline.index.answers import Cells, Hit, Sums, Viewport
-from warplens.timeline.index.batch import KEYS, numbers
 from warplens.timeline.index.layers import TABLES
 from warplens.timeline.index.layout import HEADER, LANE, NAME, NODE_BYTES, TRACK, Header
 from warplens.timeline.index.names import IndexNames
+from warplens.timeline.index.track_numbers import KEYS, numbers
 
 if TYPE_CHECKING:
     from warplens.report.store import Part, Stored
@@ -166,33 +166,17 @@ class LaneIndex:
         grain = (end - begin) // max(width, 1)
         begins, ends = _cut(begin - self.shift), _cut(end - self.shift)
         rects = native.make("index_viewport", mapped.native, begins, ends, grain, asked, max(limit, 1))
-        facts = np.zeros(3, np.int64)
+        facts = np.zeros(2, np.int64)
         native.call("index_rects_facts", rects, facts)
-        lanes, count, grain = facts.tolist()
-        runs, start, duration = (
-            np.empty((lanes, 4), np.uint32),
-            np.empty(count, np.int64),
-            np.empty(count, np.int64),
-        )
-        name, row, slices, link = (np.empty(count, np.uint32) for _ in range(4))
-        busy = np.empty(count, np.float32)
-        native.call("index_rects", rects, runs, start, duration, name, row, slices, busy, link)
+        lanes, grain = facts.tolist()
+        runs = np.empty((lanes, 4), np.uint32)
+        native.call("index_runs", rects, runs)
+        batch = native.call("index_rects", rects)
         rects.close()
-        start += self.shift
+        drawn = dict(zip(batch.schema.names, map(pa.Array.to_numpy, batch.columns), strict=True))
+        drawn["start"] = drawn["start"] + self.shift
         mapped.trim()
-        return Viewport(
-            begin,
-            end,
-            grain,
-            runs=runs,
-            start=start,
-            duration=duration,
-            name=name,
-            row=row,
-            slices=slices,
-            busy=busy,
-            link=link,
-        )
+        return Viewport(begin, end, grain, runs=runs, **drawn)
 
     def find(
         self,

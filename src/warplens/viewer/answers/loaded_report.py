@@ -135,7 +135,7 @@ class Opened:
 
         def made() -> Entities:
             weigh(self.report)
-            return Entities(self.report)
+            return Entities.of(self.report)
 
         return self._once("entities", made)
 
