@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 
 from warplens.analysis.gpu.idle import idle
 from warplens.analysis.intervals import Cover
+from warplens.analysis.once import once
 from warplens.rules.hosts import numbers
 
 if TYPE_CHECKING:
@@ -23,19 +23,16 @@ if TYPE_CHECKING:
 # The work had been launched, and waited for something else than the host: no call that the host leaves out makes it begin sooner.
 _HELD = ("unknown", "dependency", "collective wait", "head", "tail", "earlier work")
 Held = Mapping[tuple[int, int], Cover]
-_cache: WeakKeyDictionary[Report, dict[Selection, Held]] = WeakKeyDictionary()
 
 
+@once
 def held(report: Report, selection: Selection) -> Held:
     """Return when GPUs (process, device) did nothing although their next work had been launched."""
-    known = _cache.setdefault(report, {})
-    if selection not in known:
-        rows = idle(report, selection)
-        rows = rows.filter(pc.is_in(pc.cast(rows.column("cause"), pa.string()), value_set=pa.array(_HELD)))
-        process, device, start, end = (numbers(rows, name) for name in ("process", "device", "start", "end"))
-        known[selection] = {
-            (one, gpu): Cover(start[mine], end[mine])
-            for one, gpu in set(zip(process.tolist(), device.tolist(), strict=True))
-            if (mine := np.asarray((process == one) & (device == gpu))).any()
-        }
-    return known[selection]
+    rows = idle(report, selection)
+    rows = rows.filter(pc.is_in(pc.cast(rows.column("cause"), pa.string()), value_set=pa.array(_HELD)))
+    process, device, start, end = (numbers(rows, name) for name in ("process", "device", "start", "end"))
+    return {
+        (one, gpu): Cover(start[mine], end[mine])
+        for one, gpu in set(zip(process.tolist(), device.tolist(), strict=True))
+        if (mine := np.asarray((process == one) & (device == gpu))).any()
+    }

@@ -1,4 +1,5 @@
-// Reads a stack that moves. All that a stack needs is copied twice in one system call: what is the same in both copies stood still in
+// Reads a stack that changes while it is read.
+// Everything is copied twice in one system call. What is equal in both copies stood still in
 // between, and a frame whose caller stood still is really called by it.
 #include "reader.h"
 

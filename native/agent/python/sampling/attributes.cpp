@@ -1,4 +1,5 @@
-// Walks `__dict__`, and the attributes that an object keeps without one since 3.11. Memory may change meanwhile: nothing in it is trusted.
+// Reads attributes of Python objects from memory.
+// They are in `__dict__`, or from 3.11 on in the object itself. Memory may change: nothing is trusted.
 #include "attributes.h"
 
 #include <string>

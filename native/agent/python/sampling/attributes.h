@@ -1,4 +1,4 @@
-// Reads attributes of Python's objects without its help.
+// Reads attributes of Python objects from memory, without calling Python.
 #pragma once
 
 #include <string_view>

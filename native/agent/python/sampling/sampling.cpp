@@ -1,4 +1,5 @@
-// A tick: threads whose own clock stands still did not run, so their stack is what it was; the others are read.
+// Samples all Python threads once a tick.
+// A thread whose CPU clock stood still did not run, so its stack is the last one; others are read.
 #include "sampling.h"
 
 #include "agent/python/memory/handles.h"
