@@ -91,7 +91,7 @@ def table(
 
 def _by_samples(profile: SampleProfile, by: str, min_percent: float) -> pa.Table:
     each = flat(top_down(profile.frames, by, profile.weights))  # of each thread
-    # `flat` has a row for each function and thread; here the threads of a function are added up.
+    # `flat` has a row for each function or line and thread; here the threads of one are added up.
     labels, first, code = np.unique(each.label, return_index=True, return_inverse=True)
     own, total, samples = (np.zeros(len(labels), np.int64) for _ in range(3))
     for sums, values in ((own, each.own), (total, each.total), (samples, each.samples)):
