@@ -15,7 +15,7 @@ WERROR ?= OFF
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
 JOBS ?= 4
 
-.PHONY: help demo looks ready test test-all check recording-tests compilers torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi torch-abi docs docs-check site bench judge gpu gpu-probe gpu-pack wheels release-check upgrade clean
+.PHONY: help demo looks ready venv test test-all check recording-tests compilers torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi torch-abi docs docs-check site bench judge gpu gpu-probe gpu-pack wheels release-check upgrade clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -46,6 +46,8 @@ web-check: $(STAMP) ## types, lint and tests of the page; left out where there i
 
 demo: native ## profile a training program and show where its time went
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
+
+venv: $(STAMP)
 
 # What looks at the text, beside the build: half of the time they wait, or keep one core busy.
 looks: lint types docs-check web-check

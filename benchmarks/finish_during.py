@@ -1,8 +1,8 @@
-"""The end of a recording: from the program's last moment to the command's, written during the run or at its end, and what the former takes.
+"""The end of a recording: from the program's last moment to the command's, written during the run or at its end.
 
-A Python program pushes and pops 125,000 ranges a second, three deep, in one that lasts as long as it does. Another one has four
-threads that make 4,000 ranges a second with calls, locks and garbage among them, and all sources are on (`_long_work`); its summary
-is printed, too.
+Two programs run for the same time. One pushes and pops 125,000 ranges a second, three deep, in one that lasts as long as it does. The
+other has four threads that make 4,000 ranges a second with calls, locks and garbage among them, and all sources are on (`_long_work`).
+Both summaries are printed. A row takes two runs, so all of it ends within four minutes.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness import Row
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 RATE = 125_000
+SECONDS, QUICK_SECONDS = 45, 15
 SHARE_BUDGET = 0.06  # of a core: the last slice may be begun just before
-END_BUDGET_S, END_SHARE = 0.5, 0.02  # of a run with all sources
+END_BUDGET_S, END_SHARE = 0.5, 0.02  # of the run
 SERVED = (str(Path(__file__).resolve().parent / "_long_work.py"), "4000", "4")
+_LOOK_S = 0.1
 PROGRAM = """
 import sys, time
 from warplens import nvtx
@@ -45,78 +49,67 @@ print(time.monotonic())
 """
 
 
-def run(quick: bool) -> list[Row]:
-    """Record for 20 s, and for 30 and 150 s unless `quick`; a program of no length shows what each command takes."""
-    rows = []
+@dataclass
+class End:
+    """How a command ended: `after` the program's last moment, s.
+
+    `during` and `cpu`: CPU seconds of the converter until that moment and after it. Of the spool at
+    that moment: the bytes that it `takes` on the disk, and its `length`.
+    """
+
+    after: float = 0.0
+    during: float = 0.0
+    cpu: float = 0.0
+    takes: int = 0
+    length: int = 0
+
+
+def run(quick: bool) -> Iterator[Row]:
+    """Record both programs for 45 s (15 s if `quick`), each in both ways; one of no length shows what each command takes."""
+    seconds = QUICK_SECONDS if quick else SECONDS
     with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
         folder = Path(name)
         (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
-        least, _, _ = _end(folder, "end", 0.1)
-        for seconds in (20,) if quick else (30, 150):
-            all_at_end, _, _ = _end(folder, "end", seconds, served=True)
-            all_during, cpu, _ = _end(folder, "during", seconds, served=True)
-            rows += [
-                Row(
-                    f"{seconds} s with all sources: the command's end",
-                    all_during,
-                    "s",
-                    "--convert end, s",
-                    all_at_end,
-                    budget=END_BUDGET_S + END_SHARE * seconds,
-                    budget_on="value",
-                ),
-                Row(
-                    f"{seconds} s with all sources: what the converter takes",
-                    cpu / seconds,
-                    "cores",
-                    budget=SHARE_BUDGET,
-                    budget_on="value",
-                ),
-            ]
-            label = f"{seconds} s of {RATE:,} ranges/s"
-            at_end, _, _ = _end(folder, "end", seconds)
-            during, cpu, (taken, length) = _end(folder, "during", seconds)
-            rows += [
-                Row(
-                    f"{label}: the command's end",
-                    during,
-                    "s",
-                    "--convert end, s",
-                    at_end,
-                    note=f"of a program without ranges {least:.2f}",
-                ),
-                Row(
-                    f"{label}: what the converter takes",
-                    cpu / seconds,
-                    "cores",
-                    budget=SHARE_BUDGET,
-                    budget_on="value",
-                ),
-                Row(
-                    f"{label}: what the spool takes then",
-                    taken / 2**20,
-                    "MiB",
-                    "its length, MiB",
-                    length / 2**20,
-                ),
-            ]
-    return rows
+        for what, served in ((f"{RATE:,} ranges/s", False), ("all sources", True)):
+            label = f"{seconds} s of {what}"
+            least = _end(folder, "end", 0.1, served=served)
+            at_end = _end(folder, "end", seconds, served=served)
+            during = _end(folder, "during", seconds, served=served)
+            yield Row(
+                f"{label}: the command's end",
+                during.after,
+                "s",
+                "--convert end, s",
+                at_end.after,
+                budget=END_BUDGET_S + END_SHARE * seconds,
+                budget_on="value",
+                note=f"{during.cpu:.2f} s of CPU time; of a program of no length {least.after:.2f} s",
+            )
+            yield Row(
+                f"{label}: what the converter takes",
+                during.during / seconds,
+                "cores",
+                budget=SHARE_BUDGET,
+                budget_on="value",
+            )
+            yield Row(
+                f"{label}: what the spool takes then",
+                during.takes / 2**20,
+                "MiB",
+                "its length, MiB",
+                during.length / 2**20,
+            )
 
 
-def _end(
-    folder: Path, when: str, seconds: float, *, served: bool = False
-) -> tuple[float, float, tuple[int, int]]:
-    """Return how long the command goes on after the program (s); until then, the CPU seconds of its other child, and the spool's size.
-
-    Of the spool: the bytes that it takes on the disk, and its length. `served`: the program with all sources on.
-    """
+def _end(folder: Path, when: str, seconds: float, *, served: bool) -> End:
+    """Record a program and return how the command ended. `served`: the program with all sources on."""
     program, *more = SERVED if served else ("program.py", str(RATE))
     words = [
         sys.executable,
         "-m",
         "warplens",
         "profile",
-        *(("--all",) if served else ("--light", "-q")),
+        "--all" if served else "--light",
         "-f",
         "-o",
         "x",
@@ -138,38 +131,42 @@ def _end(
         stderr=subprocess.DEVNULL,
         text=True,
     )
-    taken, spool = [0.0], [(0, 0)]
-    watch = (process.pid, time.monotonic() + seconds, taken, folder, spool, program)
-    threading.Thread(target=_watch, args=watch, daemon=True).start()
+    end = End()
+    over = threading.Event()
+    watch = (process.pid, time.monotonic() + seconds, over, end, folder, program)
+    watching = threading.Thread(target=_watch, args=watch, daemon=True)
+    watching.start()
     output, _ = process.communicate()
-    return time.monotonic() - float(output.split()[-1]), taken[0], spool[0]
+    end.after = time.monotonic() - float(output.split()[-1])
+    over.set()
+    watching.join()
+    return end
 
 
-def _watch(
-    launcher: int,
-    until: float,
-    taken: list[float],
-    folder: Path,
-    spool: list[tuple[int, int]],
-    program: str,
-) -> None:
+def _watch(launcher: int, until: float, over: threading.Event, end: End, folder: Path, program: str) -> None:
     """Keep the CPU seconds of the launcher's child that is not the program, and the size of the spool."""
-    tick = os.sysconf("SC_CLK_TCK")
-    while time.monotonic() < until:
-        time.sleep(0.25)
+    while not over.wait(_LOOK_S):
+        taken = _taken(launcher, program)
+        if time.monotonic() > until:
+            end.cpu = max(end.cpu, taken - end.during)
+            continue
+        end.during = taken or end.during
         with suppress(OSError):
             files = [path.stat() for path in folder.glob("x.warplens/spool/*/*.spool*")]
-            spool[0] = sum(file.st_blocks for file in files) * 512, sum(file.st_size for file in files)
-        for entry in Path("/proc").iterdir():
-            try:
-                fields = (
-                    (entry / "stat").read_text().rpartition(")")[2].split() if entry.name.isdigit() else ()
-                )
-                if (
-                    fields
-                    and int(fields[1]) == launcher
-                    and program.encode() not in (entry / "cmdline").read_bytes()
-                ):
-                    taken[0] = (int(fields[11]) + int(fields[12])) / tick
-            except OSError:
-                continue
+            end.takes, end.length = (
+                sum(file.st_blocks for file in files) * 512,
+                sum(file.st_size for file in files),
+            )
+
+
+def _taken(launcher: int, program: str) -> float:
+    """Return the CPU seconds of the launcher's children that are not the program."""
+    tick, taken = os.sysconf("SC_CLK_TCK"), 0.0
+    with suppress(OSError):
+        children = " ".join(path.read_text() for path in Path(f"/proc/{launcher}/task").glob("*/children"))
+        for pid in children.split():
+            with suppress(OSError):
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                if program.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    taken += (int(fields[11]) + int(fields[12])) / tick
+    return taken

@@ -1,4 +1,5 @@
-// Every library that is built with NVTX's headers has its own function table and registers it once.
+// Lists the libraries that handed their NVTX calls to the agent.
+// Each library built with NVTX's headers has its own function table and registers it once.
 #include "attached.h"
 
 #include <dlfcn.h>

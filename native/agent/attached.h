@@ -1,4 +1,4 @@
-// Which libraries handed their NVTX calls to the agent.
+// Lists the libraries that handed their NVTX calls to the agent.
 #pragma once
 
 #include <cstddef>

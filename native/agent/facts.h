@@ -1,4 +1,4 @@
-// What the spool says about the process: never its environment.
+// Collects the facts about the process for its spool: never its environment.
 #pragma once
 
 #include <cstdint>

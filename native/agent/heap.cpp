@@ -1,5 +1,10 @@
 // The agent's own memory for `new`: the program's allocator may be the one that calls us, or be held by the code that a signal
 // handler interrupted. Nothing here waits: where another thread is busy, memory is taken afresh and not given back.
+//
+// The protocol. Free lists are used under g_held, which nobody waits for: without it, take() uses fresh
+// memory and release() drops the piece. A signal handler therefore never blocks, at the price of some
+// memory. Fresh memory is a fetch_add in the current block; the thread that runs over its end maps the
+// next block, and one compare-exchange decides which of several becomes the current one.
 #include <algorithm>
 #include <atomic>
 #include <bit>

@@ -1,4 +1,4 @@
-// Names and definitions, at any time.
+// Writes names and definitions, at any time.
 #include <cerrno>
 
 #include "source.h"

@@ -1,4 +1,5 @@
-// Walks a copy of the stack by the unwind tables in the agent's mappings: no lock of the loader, no memory of a library that may go.
+// Walks the calling thread's own stack.
+// It walks a copy of the stack with the agent's own mappings of unwind tables: no loader lock.
 #include "own_stack.h"
 
 #include <sys/syscall.h>

@@ -1,4 +1,5 @@
-// State of the agent. Whatever fails here turns the agent off and is counted on the launcher's page.
+// Prepares, starts and ends the agent in one process.
+// Any failure here turns the agent off and is counted on the launcher's page.
 #include "session.h"
 
 #include <fcntl.h>

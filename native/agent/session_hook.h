@@ -1,4 +1,4 @@
-// What a hook does when the session changes: the session calls hooks through this table and includes none of them.
+// The table of hooks that the session calls when it starts, forks or ends, without including them.
 #pragma once
 
 #include <cstdint>

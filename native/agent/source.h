@@ -1,4 +1,5 @@
-// What a source (one thing that is recorded) gets from the agent: the calling thread's log, and the process's names.
+// The interface between the session and its sources (each records one kind of data).
+// A source gets the calling thread's log, and the names of the process.
 #pragma once
 
 #include <atomic>

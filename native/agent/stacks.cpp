@@ -1,4 +1,4 @@
-// The tree of stacks.
+// The tree of stacks: numbers each distinct stack once.
 #include "stacks.h"
 
 #include <cstring>

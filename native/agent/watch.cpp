@@ -1,6 +1,13 @@
-// A range opens a window just before it begins, and that very range closes it just after it ended, in whatever thread. Where its
-// thread or its process ends first, they close it; where the process becomes another program, that one does; where it is killed,
-// the launcher (close_abandoned_window).
+// Opens and closes windows at the begin and end of a chosen range.
+// The range that opened a window closes it just after its end, in any thread. If its thread or its
+// process ends first, they close it. If the process becomes another program, that program closes
+// it. If it is killed, the launcher does (close_abandoned_window).
+//
+// The protocol of a closing start/end range. An entry's `id` goes 0 (free) -> kTaken -> the range's id
+// -> 0. The thread that wins the exchange to kTaken writes `window`, then releases the id; the thread
+// that ends the range reads `window`, then wins the exchange back to 0. So `window` belongs to the id
+// that was read. An entry whose window is no longer open is stale and may be taken over.
+// `g_closing_start_count` only saves the search: while it is 0, no end looks at the entries.
 #include "watch.h"
 
 #include <unistd.h>

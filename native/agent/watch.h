@@ -1,5 +1,6 @@
-// What each event is looked at for where the control file asks for it: whether its domain counts, and whether it is the range that
-// opens a window. Sources install callbacks that do this only where is_watchful() says so; the others pay nothing.
+// Checks each event against the domain filter and the range that opens windows.
+// Sources install callbacks with these checks only if is_watchful() is true; the others pay
+// nothing.
 #pragma once
 
 #include "source.h"

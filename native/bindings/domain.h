@@ -1,4 +1,5 @@
-// A domain: one object per name for the life of the process, so it can be pointed to without counting.
+// The object of an NVTX domain.
+// One object per name for the life of the process, so pointers to it need no reference count.
 #pragma once
 
 #include "bindings/values/compat.h"

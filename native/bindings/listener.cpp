@@ -1,3 +1,7 @@
+// Finds out whether an NVTX tool listens: -1 not looked yet, 0 none, from 1 on the number of the attachment.
+//
+// A new attachment has a new number. Handles and attributes remember the number that they were made
+// for, so one comparison shows that they are of an earlier tool and must be made again.
 #include "listener.h"
 
 #include <pthread.h>

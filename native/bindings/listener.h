@@ -1,4 +1,5 @@
-// Whether an NVTX tool listens to this library, asked lazily and never answered "no" for good.
+// Finds out whether an NVTX tool listens.
+// It asks lazily, and a "no" is never final.
 #pragma once
 
 #include <nvtx3/nvToolsExt.h>

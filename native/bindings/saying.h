@@ -1,5 +1,5 @@
-// What functions of the module and methods of domains have in common: the ends of ranges that say something, and names of
-// categories.
+// Shared by functions of the module and methods of domains.
+// The ends of ranges with a message, and names of categories.
 #pragma once
 
 #include "bindings/ranges/event.h"

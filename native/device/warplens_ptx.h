@@ -1,4 +1,4 @@
-// What warplens.cuh needs of a GPU, in PTX: who am I, what time is it, store a record. warplens_host.h is the same for a CPU.
+// The GPU half of warplens.cuh in PTX: thread ids, the time, storing a record.
 #pragma once
 #include "warplens_layout.h"
 

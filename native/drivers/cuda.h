@@ -1,4 +1,4 @@
-// The little of the CUDA driver's ABI that we use: numbers and signatures, declared by ourselves. C11 and C++.
+// The part of the CUDA driver's ABI that the agent uses, declared by us. C11 and C++.
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-// The little of CUPTI's ABI that we use, CUDA 11.8 to 13.4: numbers, offsets and signatures, declared by ourselves. C11 and C++.
+// The part of CUPTI's ABI that the agent uses, CUDA 11.8 to 13.4, declared by us. C11 and C++.
 // CUPTI fills records in its own newest layout; fields are only ever appended. So each record here is the part that all versions
 // share, or ends with what came later: those fields are there from the version on that kCuptiSince… names.
 #pragma once

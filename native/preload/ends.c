@@ -1,4 +1,4 @@
-/* How processes end: the record of the process itself, and that of its parent, which collects it. */
+/* Records how processes end: for the process itself, and for the parent that collects it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Notes a program that is not there. A child tries path after path, then ends; it notes its last try, and only at its end: most succeed. */
+/* Notes a program that does not exist.
+ * Notes a program that is not there. A child tries path after path, then ends; it notes its last try, and only at its end: most succeed. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <unistd.h>

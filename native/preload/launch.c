@@ -1,5 +1,6 @@
-/* The functions that start programs. They may run in a child of vfork, which shares its parent's memory: what they need is on the
- * stack, or in a mapping where the stack would be a bad place. */
+/* Wraps the functions that start programs.
+ * They may run in a child of vfork, which shares its parent's memory, so their data is on the
+ * stack, or in a mapping if the stack may be small. */
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <errno.h>

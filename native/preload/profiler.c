@@ -1,5 +1,6 @@
-/* cudaProfilerStart and Stop, of CUDA's runtime and driver: the program says when it is to be recorded. Calls through a pointer from
- * dlsym, and those of a runtime that is linked statically, do not pass here. */
+/* Wraps cudaProfilerStart and cudaProfilerStop.
+ * The program marks with them when to record. Calls through a pointer from dlsym, and those of a
+ * statically linked runtime, do not pass here. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What kind of program a file is: whether our libraries can live in it. */
+/* Decides from a program's file whether our libraries can be loaded into it. */
 #ifndef WARPLENS_PRELOAD_PROGRAM_H
 #define WARPLENS_PRELOAD_PROGRAM_H
 

@@ -1,6 +1,8 @@
-/* A program that is about to forbid itself system calls. One that it does not expect of itself may then be its end, at the latest
- * when it exits: so we make none from there on. libseccomp hides that step from us, but says before that it wants no new rights;
- * then we still look after the programs that it starts, for whose loading it must allow as much. */
+/* Tells the agent before a program forbids itself system calls.
+ * Afterwards a system call that the program does not expect may kill it, at its exit at the
+ * latest, so the agent makes none. libseccomp hides that step from us, but first gives up new
+ * rights. The programs that it starts are still followed: it must allow what their loading
+ * needs. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <sys/prctl.h>

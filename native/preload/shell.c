@@ -1,5 +1,6 @@
-/* system and popen start a shell from within the C library, with the variables of the program itself: where it cleared them, it gets
- * ours back. */
+/* Wraps system and popen.
+ * They start a shell from within the C library, with the variables of the program itself. If the
+ * program cleared them, the shell gets ours back. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

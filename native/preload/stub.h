@@ -1,4 +1,4 @@
-/* The stub's own parts: what it remembers, what it writes down, and the functions behind those that it wraps. */
+/* The stub's parts: its state, its register, and the original functions behind its wrappers. */
 #ifndef WARPLENS_PRELOAD_STUB_H
 #define WARPLENS_PRELOAD_STUB_H
 

@@ -1,4 +1,4 @@
-/* The variables that a new program gets: ours put back where a program left them out, or taken out where they would do harm. */
+/* Sets the environment of a new program: adds our missing variables, removes harmful ones. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>

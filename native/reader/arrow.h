@@ -1,5 +1,6 @@
-// Columns by Arrow's C data interface: with names and types, so that the reader of a column cannot take it for another.
-// The structures are those of https://arrow.apache.org/docs/format/CDataInterface.html.
+// Exports columns by Arrow's C data interface.
+// Columns have names and types, so a reader cannot mistake one for another. The structures are
+// those of https://arrow.apache.org/docs/format/CDataInterface.html.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Demangles C++ names.
 #include "demangle.h"
 
 #include <algorithm>

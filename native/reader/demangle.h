@@ -1,4 +1,4 @@
-// C++ names as people write them.
+// Demangles C++ names.
 #pragma once
 
 #include <cstddef>

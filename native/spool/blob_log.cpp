@@ -1,4 +1,4 @@
-// Payloads, written as they come.
+// Writes payloads as they come.
 #include "blob_log.h"
 
 #include <algorithm>

@@ -1,4 +1,10 @@
-// Writing behind the recording threads.
+// Writes chunks to a file behind the recording threads.
+//
+// The protocol. Recording threads write into memory and never wait for a disk. One thread per process
+// copies what is new to the file every 100 ms. Records and strings are only appended, so it writes from
+// `written` to the first head that is 0. Blobs and open ranges change in place, so they are copied and
+// compared by a hash. A chunk that is used again is first marked kRenewing in the file, so that a
+// reader skips it until it is complete.
 #include "buffers.h"
 
 #include <fcntl.h>
@@ -52,6 +58,8 @@ uint32_t first_word(const char *at) {
 }
 
 // Slots change while they are copied: one that did so is left out, and is right the next time.
+// A seqlock by the first word: read it, copy the slot, read it again. If it changed, the copy may be
+// half old and half new, so its first word becomes 0, which readers take for an empty slot.
 __attribute__((no_sanitize("thread"))) void copy_slots(char *to, const char *from, size_t size,
                                                        size_t stride) {
   for (size_t at = 0; at < kChunkHead; at += 8) {

@@ -1,5 +1,6 @@
-// Chunks of a file whose space cannot be reserved. They lie in memory and are written when they are full; a thread writes what is
-// new in the others every 100 ms. A write that fails costs records, which are counted.
+// Writes chunks of a file whose space cannot be reserved.
+// Chunks lie in memory and are written when they are full; a thread writes the new part of the
+// others every 100 ms. A write that fails costs records, which are counted.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// Which chunk comes next.
+// Takes the next chunk of a writer, or an old one of a flight recorder.
 #include "chunk_ring.h"
 
 #include <utility>

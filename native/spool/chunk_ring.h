@@ -1,4 +1,5 @@
-// The chunks that one writer fills one after the other. A flight recorder fills those again whose contents are too old to keep.
+// Takes the next chunk of a writer.
+// A flight recorder fills chunks again whose contents are too old to keep.
 #pragma once
 
 #include "file.h"

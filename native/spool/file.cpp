@@ -1,4 +1,4 @@
-// Growing a spool file step by step: reserve, then map.
+// Grows a spool file step by step: reserves space, then maps it.
 #include "file.h"
 
 #include <fcntl.h>

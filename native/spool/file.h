@@ -1,4 +1,4 @@
-// One spool file: reserve space, map it, hand it out in chunks. Losing space costs records, never a signal.
+// One spool file: reserves and maps space, hands it out in chunks. A full disk costs records, no signal.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,6 @@
-// What one thread writes of the CPU side: wide records without a lock. For records that come often, and from any place: also from
-// signal handlers, and while the thread holds any lock of the program.
+// Writes one thread's wide records without a lock.
+// For records that come often and from any place: also from signal handlers, and while the thread
+// holds any lock of the program.
 #pragma once
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Interning, and the chunks that names go into.
+// Interns names, and writes them into chunks.
 #include "names.h"
 
 #include <algorithm>

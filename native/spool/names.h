@@ -1,4 +1,5 @@
-// What the numbers stand for that programs hold as handles: texts, domains, categories and other definitions. They belong to
+// Numbers the names and definitions of a process.
+// Texts, domains, categories and other definitions, which programs hold as handles. They belong to
 // the process, not to a recording: each recording gets all of them, at its start or when they come.
 #pragma once
 

@@ -1,5 +1,6 @@
-// Names that come and go: the numbers of those that were met last. What is known of a name here is its hash and its length, as in a
-// thread's own cache; a name that is not there is written to the spool once more, under a new number.
+// Caches the numbers of recent names.
+// A name is known by its hash and its length, as in a thread's own cache. A name that is not cached
+// any more is written to the spool again, under a new number.
 #pragma once
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Threads come and go, ranges cross threads, processes fork.
+// Opens a process's log, and handles threads, ranges across threads, and forks.
 #include "process_log.h"
 
 #include <sys/prctl.h>

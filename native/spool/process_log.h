@@ -1,4 +1,4 @@
-// What one process writes: its file, strings, threads, names, and the start/end ranges that are open.
+// The log of one process: its file, strings, threads, names, and open start/end ranges.
 #pragma once
 
 #include <pthread.h>

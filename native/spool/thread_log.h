@@ -1,5 +1,19 @@
-// What one thread writes: closed records into its chunk, open push/pop ranges into its stack. No locks, no system calls
-// but at the end of a window.
+// The log of one thread.
+// It writes closed records into its chunk and open push/pop ranges into its stack, without locks.
+// It makes system calls only at the end of a window.
+//
+// The protocol. Two parties see a thread's log while the thread writes: its own signal handlers, and
+// readers of the file, also after a kill. No other thread writes here.
+//
+// - A record: `advance` moves `cursor_` past the place, then the body is written, then commit() stores
+//   the head as one word. A handler that annotates in between gets the next place. A reader stops at
+//   a head of 0, so it never sees half a record; a kill costs the record that was being written.
+// - Limits: `limit_` is null while cursor and limit move (open_chunk), so that a handler in between
+//   finds no room and takes the slow path. There Busy is held already, and the handler counts its
+//   record as lost (kInSignal) instead of waiting for the thread that it interrupted.
+// - Open ranges: push() takes the slot before it fills it, pop() releases it last. A handler's ranges
+//   lie above and are closed again when it returns, so the stack is as it was.
+// - Fences are atomic_signal_fence: they order the compiler only, since handlers run on this thread.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Opening and closing windows without locks.
+// Opens and closes windows without locks.
 #include "window.h"
 
 #include <linux/futex.h>

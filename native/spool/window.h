@@ -1,4 +1,12 @@
 // Windows of the capture, in a control file that processes share: any of them may open and close one, and die while at it.
+//
+// The protocol. `gate` counts moves: 0 before the first window, odd while a window is open, even while
+// none is. Window n (from 1) is open while gate == 2 * n - 1 and closed from 2 * n on. So one
+// compare-exchange opens or closes, exactly one process wins it, and a thread that remembers the
+// gate's value sees any change by one comparison.
+// The winner may die before it writes a time. So each time is set once, by a compare-exchange from 0,
+// by whichever process needs it first (settle_windows); only keep_window moves a begin.
+// Threads that wait for a move sleep on `gate` as a futex.
 #pragma once
 
 #include "warplens/format.h"

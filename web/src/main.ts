@@ -1,4 +1,4 @@
-/** Starts the page: where its data comes from, then the shell. */
+/** Starts the page: chooses the source of the data, then builds the shell. */
 import "./base/theme.css";
 import "./app/style.css";
 import { open } from "./app/app";

@@ -1,4 +1,8 @@
 // Begins and ends the sources of the CPU side.
+//
+// Before a sandbox: exactly one thread moves g_sandbox from outside to entering. It ends every source
+// and waits until each thread of the agent is gone, as the kernel reports it. From `inside` on nothing
+// of the CPU side makes a system call. Other threads that enter meanwhile do not wait.
 #include "cpu.h"
 
 #include <pthread.h>

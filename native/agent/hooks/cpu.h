@@ -1,4 +1,4 @@
-// What begins and ends the sources of the CPU side: the larger stub's tap, forks, and the end of the process.
+// Begins and ends the sources of the CPU side: at the tap, at forks, at the end of the process.
 #pragma once
 
 #include "spool/process_log.h"

@@ -1,3 +1,4 @@
+// Loads the tool that CUDA_INJECTION64_PATH named before the agent took its place.
 #include "cuda_chain.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-// Another tool that the CUDA driver was to load: CUDA_INJECTION64_PATH holds one name, and the agent took the place.
+// Loads the tool that CUDA_INJECTION64_PATH named before the agent took its place.
+// The driver takes one name, and the agent's is in its place.
 #pragma once
 
 namespace warplens::agent {

@@ -1,4 +1,4 @@
-// What the descriptors of the process are.
+// Finds the kind and name of a descriptor.
 #include "descriptors.h"
 
 #include <arpa/inet.h>

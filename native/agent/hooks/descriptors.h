@@ -1,5 +1,6 @@
-// What the descriptors of the process are: files, sockets, pipes. Looked at when a call is recorded, and remembered until the
-// descriptor becomes something else.
+// Finds the kind and name of a descriptor, and caches them.
+// Files, sockets, pipes. It is read when a call is recorded, and cached until the descriptor
+// changes.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Buffers of kernels that time themselves: what others tell the source that stores them.
+// The interface of the source that stores buffers of kernels.
 #pragma once
 
 namespace warplens::agent {

@@ -1,4 +1,4 @@
-// Texts that come again and again, by number and without a lock; and those of which a program may have any number.
+// Numbers texts that return often, without a lock, and counts texts of unlimited number.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// High numbers: what a program opens gets the lowest.
+// Opens files of the agent with high descriptors.
+// The program's own files get the lowest numbers, as without the agent.
 #include "own_file.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Descriptors of ours.
+// Opens files of the agent with descriptors that do not disturb the program.
 #pragma once
 
 namespace warplens::agent {

@@ -1,4 +1,4 @@
-// Where the stack of a call comes from: of a source that can walk stacks, if there is one.
+// The interface of the source that walks stacks, for sources that need a call's stack.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Calls of the C library, as the wrappers of the larger stub hand them over.
+// Records calls of the C library that the stub's wrappers report.
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Reads bytes one after the other, never beyond their end: of tables that may say anything.
+// Reads bytes in order, never beyond their end, from tables that may be damaged.
 #pragma once
 
 #include <cstddef>

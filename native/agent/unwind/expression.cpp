@@ -1,4 +1,5 @@
-// A small stack machine: bounded steps, a bounded stack, and no memory but the thread's.
+// Evaluates DWARF expressions.
+// A small stack machine with bounded steps and a bounded stack; it reads only the thread's memory.
 #include "expression.h"
 
 #include "cursor.h"

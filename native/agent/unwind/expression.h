@@ -1,4 +1,4 @@
-// DWARF expressions, as unwind tables use them.
+// Evaluates the DWARF expressions of unwind tables.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Nothing in these tables is trusted: each read is bounded, each loop ends, and what is not understood is no row.
+// Reads .eh_frame.
+// Nothing in these tables is trusted: each read is bounded, each loop ends, unknown rules give no row.
 #include "frame_tables.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// From /proc/self/maps at first, then from what the kernel tells of each mapping; unloading shows when something else takes the place.
+// Keeps the list of mapped files with code.
+// It starts with /proc/self/maps, then follows the kernel's mapping records; a new file replaces an old.
 #include "modules.h"
 
 #include <fcntl.h>

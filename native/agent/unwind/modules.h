@@ -1,4 +1,5 @@
-// The files that are mapped with code in them, as they come and go, and the unwind tables of each.
+// Keeps the list of mapped files with code.
+// It also has the unwind tables of each.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,5 @@
-// Page by page where it cannot be had at once.
+// Reads memory of this process that may be unmapped.
+// It reads page by page if one read of all fails.
 #include "own_memory.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Reads memory of this process that may not be there: what is missing is an error, never a fault.
+// Reads memory of this process that may be unmapped: that is an error, never a fault.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the unwind tables say for one address: where the caller's registers are.
+// One row of an unwind table: where the caller's registers are, for one address.
 #pragma once
 
 #include <cstdint>

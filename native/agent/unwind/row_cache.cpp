@@ -1,4 +1,8 @@
+// Caches rows of unwind tables.
 // A hash table that only grows; its readers take no lock.
+//
+// A bucket is a list whose head is released after the entry is complete, and entries never change or
+// move. So a thread reads it while another one, under the mutex, adds to it.
 #include "row_cache.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// The rows of all files that were asked for, each made once: they never change, for files do not.
+// Caches rows of unwind tables: each is made once, as files do not change.
 #pragma once
 
 #include <atomic>

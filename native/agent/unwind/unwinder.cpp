@@ -1,4 +1,5 @@
-// One step per frame: the row for its address gives the caller's registers.
+// Walks a stack, one step per frame.
+// The row for a frame's address gives the caller's registers.
 #include "unwinder.h"
 
 #include <new>

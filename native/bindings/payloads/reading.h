@@ -1,4 +1,5 @@
-// A payload as it is at the moment of one event: what NVTX gets to see of it, and what must live until the call returns.
+// Reads a payload for one event.
+// It holds what NVTX gets, and what must live until the call returns.
 #pragma once
 
 #include <nvtx3/nvToolsExtPayload.h>

@@ -1,4 +1,4 @@
-// The layouts of extended payloads that a domain has told its tool.
+// Registers the layouts of a domain's extended payloads with its tool.
 //
 // warplens.nvtx._layouts describes a layout as a tuple; here it is registered, once per domain, and found again.
 #pragma once

@@ -1,4 +1,4 @@
-// What a range says when it ends, where that changes what it said when it began.
+// Changes a range at its end: message, colour, category, payload.
 #include <nvtx3/nvToolsExtPayload.h>
 
 #include <cstring>

@@ -1,3 +1,10 @@
+// The NVTX attributes of an event, made once for each listener and used until the event changes.
+//
+// The protocol without a GIL. Fields change under `mutex`, which also counts `changes` and sets `state`
+// to 0: attributes made of older fields are void. A thread makes new attributes outside of the lock
+// and publishes them only if `changes` is what it was. `serial` is a seqlock over `attributes`: odd
+// while they are written. A reader without the lock copies them and compares `serial` before and
+// after; if it differs, the reader takes the slow way.
 #include "event.h"
 
 #include <new>

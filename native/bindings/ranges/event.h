@@ -1,4 +1,4 @@
-// What one event says: the arguments as Python gave them, and the NVTX structure made from them for the listener.
+// One event: its arguments as Python gave them, and the NVTX attributes made from them.
 #pragma once
 
 #include <new>

@@ -1,4 +1,4 @@
-// The frames of Python code that run on a thread, without making frame objects: CPython's layouts, in one place.
+// Reads the Python frames of a thread without making frame objects: CPython's layouts.
 //
 // An import-time test compares what is read here with what the documented calls say. Where they differ (another CPython, a
 // debug build), the documented calls are used, which are slower.

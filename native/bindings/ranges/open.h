@@ -1,4 +1,4 @@
-// An open range that an object was entered with, where that is more than a push: in code that can suspend.
+// An open range of an object that was entered, in code that can suspend.
 #pragma once
 
 #include "bindings/values/compat.h"

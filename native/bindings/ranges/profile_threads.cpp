@@ -1,4 +1,4 @@
-// Puts a Profile on threads and takes it away again, with what was there before.
+// Installs a Profile on threads, and restores their earlier profiler.
 #include "frame.h"
 #include "profile.h"
 

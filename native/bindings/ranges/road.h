@@ -1,4 +1,5 @@
-// The one way into and out of a range around a with block, for every object that can be entered.
+// Enters and exits a range around a with block.
+// Every object that can be entered uses it.
 //
 // Decided at entry: where the code that enters can be interrupted (a coroutine, a generator), the range is a start/end range
 // of its task, for push/pop ranges of interleaved tasks would close each other. Else it is a push/pop range.

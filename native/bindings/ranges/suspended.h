@@ -1,5 +1,6 @@
-// Generators that have open ranges: each is a separate task, identified by its frame. What is called from inside it belongs to
-// it, what its consumer does while it waits does not.
+// Tracks generators with open ranges.
+// Each is a separate task, identified by its frame. Calls from inside it belong to it; the work of
+// its consumer while it waits does not.
 #pragma once
 
 #include "frame.h"

@@ -1,4 +1,5 @@
-// Whose code a thread runs: an asyncio or trio task, or a generator with open ranges, by the agent's numbers.
+// Finds the task that a thread runs.
+// An asyncio or trio task, or a generator with open ranges, by the agent's numbers.
 //
 // A library switches tasks by switching contexts, so while the thread's context version stays, so does its task. While
 // generators have open ranges, the frames of the thread are looked through for them (see suspended.h).

@@ -1,4 +1,4 @@
-// Python strings as NVTX wants them: UTF-8 without NUL, registered once per domain.
+// Converts Python strings for NVTX: UTF-8 without NUL, registered once per domain.
 #pragma once
 
 #include "bindings/listener.h"

@@ -1,4 +1,5 @@
-// What is recorded of the CPU side: records of several sizes, in wide chunks, as those of cuda_records.h. Threads are named by their
+// CPU records of the spool.
+// They have several sizes and are in wide chunks, as those of cuda_records.h. Threads have their
 // system ids. Times are ns of the spool's clock.
 #pragma once
 

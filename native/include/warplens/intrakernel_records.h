@@ -1,5 +1,6 @@
-// What is recorded of buffers that kernels time themselves into: which launch wrote into which buffer, and what was found there.
-// The layout of the buffers is that of docs/dev/formats/intrakernel.md; here is what is needed to store no more than was written.
+// In-kernel records of the spool.
+// Which launch wrote into which buffer, and the contents. docs/dev/formats/intrakernel.md has the
+// layout of buffers; here is what is needed to store only the used part.
 #pragma once
 
 #include "warplens/format.h"

@@ -1,4 +1,4 @@
-/* Between the stub, whose `_exit` stands before that of the C library, and the agent. C11. */
+/* The interface between the stub's `_exit`, called before that of the C library, and the agent. */
 #ifndef WARPLENS_LEAVE_H
 #define WARPLENS_LEAVE_H
 

@@ -1,4 +1,4 @@
-/* Between the larger stub, libwarplens_preload_cpu.so, whose functions stand before those of the C library, and the agent. C11. */
+/* The interface between the larger stub (libwarplens_preload_cpu.so) and the agent. C11. */
 #ifndef WARPLENS_TAP_H
 #define WARPLENS_TAP_H
 

@@ -1,4 +1,4 @@
-/* Wrappers: what is done with descriptors. */
+/* Wrappers: functions on descriptors. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Table: what is done with descriptors. `object` is the number of bytes that were asked for. */
+/* Table: functions on descriptors. `object` is the number of requested bytes. */
 #ifndef WARPLENS_PRELOAD_OSRT_FILES_H
 #define WARPLENS_PRELOAD_OSRT_FILES_H
 

@@ -1,4 +1,4 @@
-/* What becomes of Python's global lock: the thread that takes it signals `gil_switch`, the one that releases it `gil_cond`. */
+/* Derives the state of Python's GIL: taking it signals `gil_switch`, releasing it `gil_cond`. */
 #define _GNU_SOURCE
 #include "gil.h"
 

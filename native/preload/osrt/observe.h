@@ -1,4 +1,4 @@
-/* What the stub's own wrappers note of OS calls: in the larger stub, and nothing in the small one. */
+/* Lets the stub's own wrappers report OS calls in the larger stub; nothing in the small one. */
 #ifndef WARPLENS_PRELOAD_OBSERVE_H
 #define WARPLENS_PRELOAD_OBSERVE_H
 

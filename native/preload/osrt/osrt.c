@@ -1,4 +1,4 @@
-/* What the wrappers of OS calls share: how they report a call, and how they replace a missing function. */
+/* Shared by the wrappers of OS calls: they report a call, and replace a missing function. */
 #define _GNU_SOURCE
 #include "osrt.h"
 

@@ -1,5 +1,6 @@
-/* How the wrappers of the larger stub time a call of the C library and tell of it. A call that is short costs two looks at the clock;
- * a wrapper holds nothing meanwhile, so threads may be cancelled, jump and unwind through it. */
+/* Times a call of the C library and reports it.
+ * A short call costs two reads of the clock. A wrapper holds nothing during the call, so threads
+ * may be cancelled, jump and unwind through it. */
 #ifndef WARPLENS_PRELOAD_OSRT_H
 #define WARPLENS_PRELOAD_OSRT_H
 

@@ -1,4 +1,4 @@
-/* Wrappers: what is done with files by their names. */
+/* Wrappers: functions on files by their names. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>

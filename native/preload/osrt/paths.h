@@ -1,4 +1,4 @@
-/* Table: what is done with files by their names. */
+/* Table: functions on files by their names. */
 #ifndef WARPLENS_PRELOAD_OSRT_PATHS_H
 #define WARPLENS_PRELOAD_OSRT_PATHS_H
 

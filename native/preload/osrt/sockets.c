@@ -1,4 +1,4 @@
-/* Wrappers: sockets, and what is sent through them. */
+/* Wrappers: sockets, sending and receiving. */
 #define _GNU_SOURCE
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-/* Table: sockets, and what is sent through them. `object` is the number of bytes, or messages, that were asked for. */
+/* Table: sockets, sending and receiving. `object` is the number of requested bytes or messages. */
 #ifndef WARPLENS_PRELOAD_OSRT_SOCKETS_H
 #define WARPLENS_PRELOAD_OSRT_SOCKETS_H
 

@@ -1,5 +1,6 @@
-/* Table: files of stdio, but for what works on single characters: that is called too often, and mostly does nothing. `object` is
- * the number of bytes that were asked for. */
+/* Table: functions of stdio.
+ * Functions on single characters are left out: they are called too often, and mostly do nothing.
+ * `object` is the number of requested bytes. */
 #ifndef WARPLENS_PRELOAD_OSRT_STDIO_H
 #define WARPLENS_PRELOAD_OSRT_STDIO_H
 

@@ -1,6 +1,7 @@
-/* What the larger stub wraps beside what the stub does: each function is named once, in the table of its group.
- * X(result, name, parameters, arguments, group, fails, what is known of a call…): see OS_WRAPPER in osrt.h; with the first three only,
- * it is written by hand in the file of the group. */
+/* The table of all functions that the larger stub wraps.
+ * The stub's own wrappers come on top. Each function is named once, in the table of its group.
+ * X(result, name, parameters, arguments, group, fails, facts about a call…): see OS_WRAPPER in
+ * osrt.h. A function with the first three only is written by hand in the file of the group. */
 #ifndef WARPLENS_PRELOAD_OSRT_TABLE_H
 #define WARPLENS_PRELOAD_OSRT_TABLE_H
 

@@ -1,5 +1,5 @@
-/* Loads the agent when the program begins, and hands it the tap that the wrappers look at. The larger stub does so in every program,
- * the small one only in those that hold CPython. */
+/* Loads the agent and gives it the tap.
+ * The larger stub does so in every program, the small one only in programs that contain CPython. */
 #define _GNU_SOURCE
 #include "tap.h"
 

@@ -1,4 +1,4 @@
-/* What the wrappers share. */
+/* Shared by the wrappers: the tap. */
 #ifndef WARPLENS_PRELOAD_TAP_H
 #define WARPLENS_PRELOAD_TAP_H
 

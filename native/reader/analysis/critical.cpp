@@ -1,3 +1,4 @@
+// Solves a graph of points in time: earliest times, deciding edges, slack.
 #include "critical.h"
 
 #include <algorithm>

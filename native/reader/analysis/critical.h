@@ -1,4 +1,5 @@
-// Longest paths through a graph of points in time: when each is reached, which point it waited for, how long it could have been delayed.
+// Solves a graph of points in time.
+// For each: when it is reached, the point that it waited for, and how long it could be delayed.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Unions and gaps of half-open intervals.
 #include "intervals.h"
 
 namespace warplens::desk {

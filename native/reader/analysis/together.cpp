@@ -1,4 +1,5 @@
-// What goes on at the same time in blocks of warps: each warp does what its innermost region says, and a block does what its warps do.
+// Computes which regions are active at the same time in a block of warps.
+// A warp has the key of its innermost region, a block those of its warps.
 #include <algorithm>
 #include <bit>
 #include <cstdint>

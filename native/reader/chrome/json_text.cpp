@@ -1,3 +1,4 @@
+// Steps over JSON text that may be cut off anywhere.
 #include "json_text.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Converts the events of a Chrome trace to columns.
 #include "trace_events.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Takes the events of a Chrome trace apart into columns, one event after the other.
+// Converts the events of a Chrome trace to columns, one event after the other.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// Reads the fields of an event in a Chrome trace.
 #include "trace_fields.h"
 
 #include <initializer_list>

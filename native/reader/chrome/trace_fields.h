@@ -1,5 +1,5 @@
-// What is taken out of the events of a Chrome trace: the fields, and which of them each kind of event has. Mirrored in
-// importers/kineto/layout.py.
+// The fields of events in a Chrome trace, by kind of event.
+// importers/kineto/layout.py mirrors them.
 #pragma once
 
 #include <array>

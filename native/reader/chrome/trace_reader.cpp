@@ -1,3 +1,4 @@
+// Splits the text of a Chrome trace into events.
 #include "trace_reader.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Events of a process that goes on: slices are cut while it records, and ranges that are open wait for their ends.
+// Reads the events of a process that still records.
+// Slices are cut while it records, and open ranges wait for their ends.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,5 @@
-// Ranges that are open while a process goes on: they get their ids and places in order of start, and their rows when they end.
+// Holds open ranges until they end.
+// They get ids and places in order of start, and their rows when they end.
 #include <algorithm>
 
 #include "reader/spool/slice.h"

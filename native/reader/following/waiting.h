@@ -1,4 +1,4 @@
-// Ranges that have an id and a place, but no end yet: the process goes on.
+// Holds ranges that have an id and a place, but no end yet: the process still records.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Builds an index of lanes in one pass.
 #include "builder.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Finds the names that fill each column of a picture.
 #include "columns.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What occupied each column of a picture: of some lanes together the group of names that took most of its time.
+// Finds the names that fill each column of a picture.
+// For some lanes together, each column gets the group of names that took most of its time.
 #pragma once
 
 #include <vector>

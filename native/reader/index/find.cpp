@@ -1,3 +1,4 @@
+// Looks slices up by name, time and row, and sums them over a time.
 #include "find.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What lies in an index of lanes (docs/dev/formats/index.md): packed slices, and a tree of nodes over those of each lane.
+// The format of an index file.
+// Packed slices, and a tree of nodes over those of each lane (docs/dev/formats/index.md).
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Chooses the least width of rectangles in a view.
 #include "grain.h"
 
 namespace warplens::desk::lod {

@@ -1,4 +1,5 @@
-// How wide rectangles must be at least for a view to have few enough of them, by what the upper levels of the lanes tell.
+// Chooses the least width of rectangles in a view.
+// A view then has few enough rectangles; the upper levels of the lanes give the estimate.
 #pragma once
 
 #include "index.h"

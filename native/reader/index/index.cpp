@@ -1,3 +1,4 @@
+// Opens an index file and checks every offset in it.
 #include "index.h"
 
 namespace warplens::desk::lod {

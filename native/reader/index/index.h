@@ -1,4 +1,5 @@
-// An index of lanes in memory as it lies in its file, checked so far that nothing in it can lead outside.
+// Opens an index file and checks every offset in it.
+// It stays in memory as it is in its file.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Packs up to 64 slices into narrow columns.
 #include "pack.h"
 
 #include <algorithm>

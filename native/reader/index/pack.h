@@ -1,4 +1,5 @@
-// A leaf: up to 64 slices as columns, each as narrow as its values allow.
+// Packs slices into leaves.
+// A leaf has up to 64 slices as columns, each as narrow as its values allow.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// Computes the rectangles of a view.
 #include "viewport.h"
 
 #include "grain.h"

@@ -1,4 +1,5 @@
-// What is to be drawn of some tracks between two times: rectangles that hold whole slices, joined where they are too narrow.
+// Computes the rectangles of a view.
+// Each holds whole slices; those that are too narrow are joined.
 #pragma once
 
 #include <vector>

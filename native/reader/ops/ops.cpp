@@ -1,3 +1,4 @@
+// Adds details of framework operators to their ranges.
 #include "ops.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What operators of a framework have beside other ranges: sequence numbers, the forward one of each backward one, inputs.
+// Adds details of framework operators to their ranges.
+// Sequence numbers, the forward operator of each backward one, inputs.
 #pragma once
 
 #include <cstddef>

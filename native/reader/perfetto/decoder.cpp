@@ -1,3 +1,4 @@
+// Decodes a Perfetto trace into columns.
 // Field numbers: perfetto/trace/trace_packet.proto, interned_data.proto, track_event/*.proto, gpu/gpu_render_stage_event.proto.
 #include "decoder.h"
 

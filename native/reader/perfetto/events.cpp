@@ -1,4 +1,5 @@
-// The events of a Perfetto trace: TrackEvent with its annotations, what it has from older formats, and stages of GPUs.
+// Decodes the events of a Perfetto trace.
+// TrackEvent with its annotations and its older formats, and stages of GPUs.
 #include <algorithm>
 #include <charconv>
 #include <cmath>

@@ -1,5 +1,7 @@
-// Marks that programs wrote through ftrace (Android's atrace): `print` events with a text such as `B|42|draw`. Other events of the kernel
-// are counted by kind. Field numbers: perfetto/trace/ftrace/ftrace_event_bundle.proto, ftrace_event.proto, ftrace.proto.
+// Decodes marks that programs wrote through ftrace.
+// Android's atrace: `print` events with a text such as `B|42|draw`. Other events of the kernel are
+// counted by kind. Field numbers: perfetto/trace/ftrace/ftrace_event_bundle.proto,
+// ftrace_event.proto, ftrace.proto.
 #include <algorithm>
 #include <charconv>
 #include <functional>

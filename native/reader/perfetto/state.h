@@ -1,4 +1,4 @@
-// What a Perfetto trace says once and refers to later: texts by number, per sequence of packets.
+// The interned texts of a Perfetto trace, by sequence of packets.
 #pragma once
 
 #include <cstdint>

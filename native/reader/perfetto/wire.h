@@ -1,4 +1,5 @@
-// The protobuf wire format, read: fields of a message one by one, without copies. A message that is cut short says so.
+// Reads the protobuf wire format.
+// It reads fields one by one, without copies, and reports a message that is cut short.
 #pragma once
 
 #include <bit>

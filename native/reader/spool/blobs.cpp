@@ -1,3 +1,4 @@
+// Follows events to their payloads, and trusts no offset.
 #include "blobs.h"
 
 #include <algorithm>

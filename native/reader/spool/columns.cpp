@@ -1,3 +1,4 @@
+// The Arrow columns of a slice.
 #include "columns.h"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Finds the innermost push/pop range around points in time.
 #include "enclosing.h"
 
 namespace warplens::desk {

@@ -1,3 +1,4 @@
+// Finds the event records of one process, and the slice in which each starts.
 #include "events.h"
 
 #include <algorithm>

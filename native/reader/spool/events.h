@@ -1,4 +1,5 @@
-// The event records of one process: where they lie in its spool, and in which slice of time each one starts.
+// Finds the event records of one process.
+// For each: its place in the spool, and the slice of time in which it starts.
 #pragma once
 
 #include <algorithm>

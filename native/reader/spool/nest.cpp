@@ -1,3 +1,8 @@
+// Places ranges in lanes by their nesting, in order of start.
+//
+// `enclosing_` is a stack with falling ends, the innermost range on top. Ranges that cross the new one
+// move to `crossed_`, where they only keep their lanes until they end. [0, 10), [2, 5), [4, 8): the
+// third leaves [2, 5) in crossed_, has [0, 10) as its parent, and lane 2, as lane 1 is taken.
 #include "nest.h"
 
 #include <algorithm>

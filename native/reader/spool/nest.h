@@ -1,4 +1,5 @@
-// Depth and parent of ranges that arrive in order of start (ties: the longer one first).
+// Places ranges by their nesting.
+// Each gets depth and parent. Ranges arrive in order of start (ties: the longer one first).
 #pragma once
 
 #include <cstdint>

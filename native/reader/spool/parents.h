@@ -1,4 +1,4 @@
-// Which row a range got, for the ranges that others name as their parent.
+// Maps a range's number to its row, for ranges that others name as their parent.
 #pragma once
 
 #include <algorithm>

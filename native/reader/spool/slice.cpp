@@ -1,3 +1,4 @@
+// Converts one slice of a process's events to Arrow columns, in order of start.
 #include "slice.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads the strings of a spool chunk.
 #include "string_chunk.h"
 
 #include <cstring>

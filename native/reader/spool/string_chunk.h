@@ -1,4 +1,4 @@
-// The strings of a spool chunk.
+// Reads the strings of a spool chunk.
 #pragma once
 
 #include <cstdint>

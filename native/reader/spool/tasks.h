@@ -1,4 +1,5 @@
-// The start/end ranges of tasks: asyncio tasks, generators, … A program may have millions of them, few at a time.
+// Tracks the start/end ranges of tasks.
+// A program may have millions of tasks, few at a time.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The events of one process, and what makes rows of them: the handle behind the functions `events_…`.
+// The handle behind the functions `events_…`: the events of one process, and its state.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One line per field: what a reader gets to know about a record.
+// Describes each record for readers: one line per field.
 #include "schema.h"
 
 #include <cstdio>

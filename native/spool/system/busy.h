@@ -1,4 +1,5 @@
-// Held on the slow paths, which take locks: a signal handler that annotates must not wait for the thread it interrupted.
+// Marks a thread as busy in code that takes locks.
+// A signal handler that annotates must not wait for the thread that it interrupted.
 #pragma once
 
 namespace warplens {

@@ -1,4 +1,4 @@
-// Choosing and calibrating the counter.
+// Chooses and calibrates the counter behind the clock.
 #include "clock.h"
 
 #include <fcntl.h>

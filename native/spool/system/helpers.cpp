@@ -1,4 +1,5 @@
-// Compares how many threads of ours there are with what the kernel says of the process.
+// Ends the process when only the agent's threads are left.
+// It compares the number of the agent's threads with the kernel's number for the process.
 #include "helpers.h"
 
 #include <fcntl.h>

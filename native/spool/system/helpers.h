@@ -1,4 +1,4 @@
-// Threads of ours in the program's process: they must not keep it alive once its own have ended.
+// Counts the agent's threads: they must not keep the program's process alive.
 #pragma once
 
 namespace warplens {

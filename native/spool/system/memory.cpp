@@ -1,4 +1,4 @@
-// Mappings that belong to no file.
+// Maps anonymous memory.
 #include "memory.h"
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// Memory straight from the kernel: never from the program's allocator, which may be the one calling us.
+// Takes memory straight from the kernel: the program's allocator may be the caller.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Asking file systems for space.
+// Reserves space on file systems.
 #include "space.h"
 
 #include <fcntl.h>

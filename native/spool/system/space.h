@@ -1,4 +1,4 @@
-// Space on a file system: what can be reserved there, and whether a file may grow at all.
+// Reserves space on file systems, and checks whether a file may grow.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Set once in a process that does nothing else.
+// The recorded process.
+// It is set once, in an observer, which does nothing else.
 #include "subject.h"
 
 #include <sys/eventfd.h>

@@ -1,4 +1,4 @@
-// The process that is recorded: our own, or another one that a process of the launcher watches from outside.
+// The recorded process: our own, or one that an observer watches from outside.
 #pragma once
 
 #include <sys/types.h>

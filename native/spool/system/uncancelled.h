@@ -1,5 +1,6 @@
-// A thread that is cancelled while we do something on its behalf would end in a call that is no cancellation point, with what that
-// call has taken: it is cancelled later, where it expects that.
+// Keeps a thread from being cancelled inside of the agent.
+// Cancelled there, it would end in a call that is no cancellation point, and keep what the call has
+// taken. It is cancelled later, where it expects that.
 #pragma once
 
 #include <pthread.h>

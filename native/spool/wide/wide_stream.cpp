@@ -1,4 +1,4 @@
-// The chunks of wide records.
+// Writes the chunks of wide records.
 #include "wide_stream.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The wide chunks of one type of records that one writer fills.
+// Writes the wide chunks of one type of records, for one writer.
 #pragma once
 
 #include "spool/chunk_ring.h"

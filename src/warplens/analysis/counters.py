@@ -136,6 +136,8 @@ def _repeated(values: Float64Array, unchanged: npt.NDArray[np.bool_], delta: boo
     """Fill in the values of samples that repeat the previous value."""
     if delta:
         return np.where(unchanged, 0.0, values)
+    # The running maximum of the places that have a value is the last such place: unchanged = [F, T,
+    # T, F] gives places [0, -1, -1, 3], then [0, 0, 0, 3].
     place = np.where(unchanged, -1, np.arange(len(values)))
     place = np.maximum.accumulate(place)
     return np.where(place < 0, np.nan, values[np.maximum(place, 0)])

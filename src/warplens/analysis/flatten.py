@@ -33,6 +33,8 @@ def innermost(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Arra
     first, last = start[kept], end[kept]
     if not len(first):
         return kept, first, last
+    # Every interval is cut into the pieces that no child covers. Intervals that cross are first cut
+    # so that they nest: then an interval's children are disjoint.
     depth, parent = native.nest(np.zeros(len(first), np.int64), first, last)
     if np.any(crossed := _crossed(first, last, depth, parent=parent)):
         last[crossed] = _cut(first[crossed], last[crossed])

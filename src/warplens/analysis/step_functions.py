@@ -119,6 +119,8 @@ def grouped_union(group: Int64Array, start: Int64Array, end: Int64Array, groups:
     order = np.lexsort((start, group))
     group, start, end = group[order], start[order], end[order]
     # The furthest end so far in the group: ends by their rank, so that a later group's numbers are all greater.
+    # Within a group sorted by start, an interval adds what lies beyond the furthest end so far. [0,
+    # 5), [3, 7), [4, 6) add 5, 2 and 0: 7 ns.
     ends = distinct(end)
     reach = np.maximum.accumulate(group * (len(ends) + 1) + np.searchsorted(ends, end) + 1)
     before = np.concatenate(([0], reach[:-1])) - group * (len(ends) + 1)

@@ -192,6 +192,14 @@ class Family:
             }
             row["rank"] = life.rank if row["rank"] is None else row["rank"]
             row["local_rank"] = life.local_rank if row["local_rank"] is None else row["local_rank"]
+            if life.tried is not None and life.foreign is not None:
+                # A fork child that recorded a little before it could not become its program: named after that one.
+                row |= {
+                    "executable": life.executable,
+                    "command": shlex.join(life.command),
+                    "name": program_name(life.executable, life.command),
+                    "not_recorded": life.foreign,
+                }
         self._add(row, facts, life)
         if primary:
             self._make_primary(row)

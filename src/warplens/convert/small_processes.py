@@ -179,6 +179,8 @@ class _Numbered(Threads):
 
 def _counted(owner: Int64Array, count: int) -> Int64Array:
     """Return how many came before each row that have the same owner; `count`: of owners."""
+    # For owners [1, 0, 1, 1] the rows by owner are [1, 0, 2, 3] and owner 1 begins at place 1, so
+    # the rows get [0, 0, 1, 2].
     order = np.argsort(owner, kind="stable")
     begins = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))])
     place = np.empty(len(owner), np.int64)

@@ -36,6 +36,8 @@ def gpu_clocks(report: Report) -> Iterator[tuple[int, int, Int64Array, Int64Arra
     edges = np.flatnonzero((np.diff(process, prepend=-1) != 0) | (np.diff(device, prepend=-1) != 0))
     for first, last in zip(edges.tolist(), [*edges[1:].tolist(), len(start)], strict=True):
         own, theirs = start[first:last], start[first:last] - offset[first:last]
+        # A row counts if it exceeds every earlier one on both clocks, so both columns rise
+        # strictly: own = [1, 3, 2, 5] keeps 1, 3 and 5. At most MOST rows are taken, spread evenly.
         rises = (own > np.maximum.accumulate(np.append(-1, own))[:-1]) & (
             theirs > np.maximum.accumulate(np.append(-1, theirs))[:-1]
         )

@@ -38,6 +38,8 @@ class OpFacts:
         """
         if not len(ids):
             return []
+        # Both sides grow, so batches are read up to the last id and rows behind it are kept for the
+        # next call: each row of the table is read once.
         while self._last < ids[-1] and (batch := next(self._batches, None)) is not None:
             more = pa.Table.from_batches([batch])
             self._rows = (

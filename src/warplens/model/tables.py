@@ -77,7 +77,7 @@ PROCESSES = Table(
         Column(
             "not_recorded",
             "string",
-            "Why nothing was recorded: `made no NVTX or CUDA call`, `musl`, …",
+            "Why nothing was recorded, or the program did not start: `made no NVTX or CUDA call`, `musl`, …",
             nullable=True,
         ),
         *USAGE,

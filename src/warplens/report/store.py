@@ -15,7 +15,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from warplens.convert.finish import finish
 from warplens.errors import NotAReport, ReportError, WarplensError
 from warplens.handover import pending as pendings
 from warplens.handover.naming import check_readable, is_readable, located
@@ -169,6 +168,8 @@ def open_store(
             )
             waiting[pending.id] = f"{why}; `warplens info --trust` finishes it if it is yours"
         elif busy is None:
+            from warplens.convert.finish import finish  # 0.1 s that a finished report does not need
+
             try:
                 finish(pending, report, progress=progress)
             except WarplensError as error:

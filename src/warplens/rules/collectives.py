@@ -20,6 +20,7 @@ Member = tuple[int, int | None]
 
 _AT_ONCE = 0.9  # share of the operations that must have been in progress at once on all ranks, else they were not put together rightly
 # A member is a process, or one GPU of a process. Operations are put together by their number in the group, else by counting them.
+# Without numbers, the n-th call of an operation on one member belongs to the n-th on every other.
 _BY_GROUP = """SELECT process, NULL::INTEGER AS device, kernel AS id, "start", "end", name, coalesce("group", '') AS ring, {number} AS n
            FROM collectives WHERE kernel IS NOT NULL AND name NOT IN ('send', 'recv')"""
 _NUMBERS = {

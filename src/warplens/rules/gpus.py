@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from warplens.analysis.gpu.ops import during
 from warplens.analysis.intervals import Cover, gaps
+from warplens.analysis.once import once
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
@@ -30,7 +30,6 @@ KERNEL, COPY, SET, GRAPH, MIGRATION = range(5)
 TABLES = ("kernels", "memcpys", "memsets", "graphs", "um_events")
 _NAMES = {KERNEL: "kernel", COPY: "copy", SET: "memset", GRAPH: "graph", MIGRATION: "migration"}
 _COLUMNS = 'process, device, stream, "start", "end", api, id'
-_cache: WeakKeyDictionary[Report, dict[Selection, tuple[GpuOperations, ...]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +108,10 @@ def gpus(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:
 
     Raises MissingData where none did.
     """
-    known = _cache.setdefault(report, {})
-    if selection not in known:
-        known[selection] = _read(report, selection)
-    if not known[selection]:
+    known = _read(report, selection)
+    if not known:
         raise MissingData(f"does not contain CUDA kernel or GPU memory data{selection.place(report)}.")
-    return known[selection]
+    return known
 
 
 def together(covers: Sequence[Cover]) -> int:
@@ -126,6 +123,7 @@ def together(covers: Sequence[Cover]) -> int:
     ).total
 
 
+@once
 def _read(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:
     where = during(report, selection)
     window = selection.window(report)

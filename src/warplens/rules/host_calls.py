@@ -220,6 +220,7 @@ def _nested(host_calls: HostCalls) -> BoolArray:
     # threads one after the other: what an earlier thread reached must not count for the next
     rank = np.cumsum(np.diff(thread, prepend=thread[:1]) != 0) if len(order) else thread
     low = int(end.min()) if len(order) else 0
+    # With ends from 100 to 199, thread 0 has the numbers 0 to 99, thread 1 those from 100 on.
     lifted = (end - low) + rank * (int(end.max()) - low + 1 if len(order) else 0)
     reached = np.maximum.accumulate(np.concatenate(([-1], lifted[:-1]))) if len(order) else lifted
     inside = np.empty(len(order), bool)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from warplens.analysis.gpu.ops import during
 from warplens.analysis.intervals import Cover, gaps
+from warplens.analysis.once import once
 from warplens.analysis.steps.leading import leading
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
@@ -115,6 +116,7 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+@once
 def threads(report: Report) -> dict[int, str]:
     """Return what threads are called, in words that are the same in the next recording."""
     named = report.sql(

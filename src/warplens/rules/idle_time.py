@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 
 from warplens.analysis.gpu.idle import idle
 from warplens.analysis.intervals import Cover
+from warplens.analysis.once import once
 from warplens.errors import MissingData
 from warplens.rules.base import Finding, IdleShare, own_idle
 from warplens.rules.gpus import gpus
@@ -32,20 +32,17 @@ _FILLED = ("host-bound", "sync-bound", "launch-bound", "copy-bound", "unknown")
 CUT = "cut to the time in which GPUs did nothing that an earlier launch would have filled"
 Gpu = tuple[int, int]
 Held = Mapping[Gpu, Cover]
-_cache: WeakKeyDictionary[Report, dict[Selection, pa.Table]] = WeakKeyDictionary()
 
 
+@once
 def rows_of(report: Report, selection: Selection) -> pa.Table:
     """Return when GPUs did nothing, with the cause as text."""
-    known = _cache.setdefault(report, {})
-    if selection not in known:
-        rows = idle(report, selection)
-        cause = pc.cast(rows.column("cause"), pa.string())
-        columns = ["process", "device", "start", "end", "api"]
-        known[selection] = rows.select(columns).append_column("cause", cause)
-    return known[selection]
+    rows = idle(report, selection)
+    cause = pc.cast(rows.column("cause"), pa.string())
+    return rows.select(["process", "device", "start", "end", "api"]).append_column("cause", cause)
 
 
+@once
 def held(report: Report, selection: Selection) -> Held:
     """Return when GPUs (process, device) did nothing although their next work had been launched."""
     rows = rows_of(report, selection)

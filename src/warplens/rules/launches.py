@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from warplens.analysis.once import once
 from warplens.arrays import Int64Array, positions_in
 
 if TYPE_CHECKING:
     from warplens.report import Report
 
-_cache: WeakKeyDictionary[Report, KernelLaunches] = WeakKeyDictionary()
 _LONG_AGO = -(1 << 62)
 _SINGLE = re.compile(r"^\w*Launch\w*Kernel\w*$")
 
@@ -34,21 +33,20 @@ class KernelLaunches:
         return positions_in(self.id, ids)
 
 
+@once
 def launches(report: Report) -> KernelLaunches:
     """Return the calls that launch single kernels; those of whole graphs are none."""
-    if report not in _cache:
-        names = (
-            report.sql("SELECT DISTINCT name FROM cuda_api").column(0).to_pylist()
-        )  # few: tells what millions of calls are
-        single = ", ".join(repr(name) for name in names if name is not None and _SINGLE.search(name))
-        rows = report.sql(
-            f"""SELECT id, thread, "start", "end" FROM cuda_api WHERE name IN ({single or "NULL"}) ORDER BY process, "start", id"""
-        )
-        ids, thread, start, end = (np.asarray(column.to_numpy(), np.int64) for column in rows.columns)
-        by_thread = np.argsort(thread, kind="stable")
-        before = np.full(len(ids), _LONG_AGO)
-        same = thread[by_thread][1:] == thread[by_thread][:-1]
-        before[by_thread[1:][same]] = end[by_thread[:-1][same]]
-        order = np.argsort(ids, kind="stable")
-        _cache[report] = KernelLaunches(ids[order], start[order], end[order], before=before[order])
-    return _cache[report]
+    names = (
+        report.sql("SELECT DISTINCT name FROM cuda_api").column(0).to_pylist()
+    )  # few: tells what millions of calls are
+    single = ", ".join(repr(name) for name in names if name is not None and _SINGLE.search(name))
+    rows = report.sql(
+        f"""SELECT id, thread, "start", "end" FROM cuda_api WHERE name IN ({single or "NULL"}) ORDER BY process, "start", id"""
+    )
+    ids, thread, start, end = (np.asarray(column.to_numpy(), np.int64) for column in rows.columns)
+    by_thread = np.argsort(thread, kind="stable")
+    before = np.full(len(ids), _LONG_AGO)
+    same = thread[by_thread][1:] == thread[by_thread][:-1]
+    before[by_thread[1:][same]] = end[by_thread[:-1][same]]
+    order = np.argsort(ids, kind="stable")
+    return KernelLaunches(ids[order], start[order], end[order], before=before[order])

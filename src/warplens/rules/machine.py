@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warplens.analysis.once import once
 from warplens.rules.hosts import edges, needed
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class ThreadLoad:
     until: int
 
 
+@once
 def loads(report: Report, selection: Selection) -> list[ThreadLoad]:
     """Return the threads whose states are known, those that lacked a CPU longest first.
 

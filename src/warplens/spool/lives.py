@@ -24,6 +24,10 @@ from warplens.spool.registry import (
 
 LAUNCH = "launch"
 _AT_ONCE_NS = 100_000_000  # so soon behind its try ends a child that could not become another program
+_NO_PROGRAM = (
+    126,
+    127,
+)  # exit statuses of a child that could not become another program, as shells have them
 _UNHEARD = "could not be followed"
 
 
@@ -261,7 +265,9 @@ def _exit(tree: _Tree, entry: RegisterEntry) -> None:
     if life.ended is None:
         life.end, life.ended, life.exit_status = entry.time, "exit", _status(entry.status)
         life.usage = entry.usage
-    if life.tried is not None and entry.status and entry.time - life.tried[0].time < _AT_ONCE_NS:
+    if life.tried is not None and (
+        entry.status in _NO_PROGRAM or (entry.status and entry.time - life.tried[0].time < _AT_ONCE_NS)
+    ):
         # It was there for that program alone.
         announced, life.foreign = life.tried
         life.texts, life.cut = announced.texts, announced.cut

@@ -255,6 +255,10 @@ def _rows(body: npt.NDArray[np.uint8], size: int, stride: int) -> npt.NDArray[np
     at = stride + step
     rows = data[: count * stride].view("<i8").reshape(count, step)
     rows[:1] = body[:stride].view("<i8")
+    # Each column holds the differences from row to row, as unsigned numbers of `width` bytes,
+    # stored byte by byte: first all lowest bytes. Zigzag made small negative steps small: 0, -1, 1,
+    # -2 are 0, 1, 2, 3. Undone: (u >> 1) ^ -(u & 1). The running sum over the rows restores the
+    # values.
     for number, width in enumerate(body[stride:at].tolist()):
         places = np.zeros((count - 1, 8), np.uint8)
         places[:, :width] = body[at : at + width * (count - 1)].reshape(width, count - 1).T

@@ -398,6 +398,8 @@ def _last_around(
 
     An end of 0 where none does.
     """
+    # `place` is the number of spans that begin before the range ends. With the empty span in front,
+    # it is also the index of the last of them; 0 is the empty span.
     begins, ends = (np.array([0, *(span[edge] for span in sorted(spans))], np.uint64) for edge in (0, 1))
     place = np.searchsorted(begins[1:], np.maximum(end, start + 1), side="left")
     return begins[place], np.maximum.accumulate(ends)[place]

@@ -215,6 +215,8 @@ class MergedSpools:
             key, return_index=True
         )  # the first one is of the kind that numbers it: kinds come in their order
         number = np.empty(len(used), np.int64)
+        # In order of member, then of the kind of record that names the thread first, then of system
+        # id: the order in which each member would have numbered its threads alone.
         number[np.lexsort((used, rank_of[first], used >> 32))] = np.arange(1, len(used) + 1)
         for name, mine in zip((name for name in TIMED if name in self._records), keys, strict=True):
             self._records[name]["tid"] = number[np.searchsorted(used, mine)]
@@ -253,6 +255,8 @@ class MergedSpools:
             np.maximum.at(most, owner, node)
             if not (node > 0).all() or int(most.max()) > MOST:
                 raise SpoolError("odd stacks")
+        # Members with up to 5 and 3 stacks have the bases [0, 5, 8]: stack 2 of the second member
+        # becomes 7. 0 stays 0: it means no stack.
         base = np.concatenate([[0], np.cumsum(most)])
         for name, fields in (
             ("cpu_frame", ("node", "parent")),

@@ -153,6 +153,8 @@ class WideRecords:
                 self._touch(count)
             self._release()
         else:
+            # Long stretches are copied one by one; short ones are gathered by an index for each
+            # row. `within` counts from 0 in each stretch: counts [2, 3] give [0, 1, 0, 1, 2].
             within = np.arange(len(rows), dtype=np.int64) - np.repeat(ends - counts, counts)
             rows = self.rows(np.repeat(offsets, counts) + within * size)
         usable = rows["type"] == self._number

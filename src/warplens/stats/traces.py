@@ -60,6 +60,7 @@ def traced(report: Report, selection: Selection, style: str) -> Traced:
     nest = Nest(np.asarray(above, np.int64), ids)
     inside = np.asarray(of_style) & (nest.above >= 0)
     length = _numbers(table, "end") - starts
+    # `number` and `time`: how many direct children each range has, and their time together.
     number, time = np.bincount(nest.above[inside], minlength=len(ids)), np.zeros(len(ids), np.int64)
     np.add.at(time, nest.above[inside], length[inside])
     wanted = of_style if window is None else pc.and_(of_style, overlaps(table, window).combine_chunks())

@@ -1,4 +1,4 @@
-"""Threads have the names that Python gave them, also before 3.14, where the system does not know them."""
+"""Threads have the whole names that Python gave them; the system has at most 15 bytes, and none before 3.14."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.programs.launching import warplens
-from tests.support.programs.python_running import interpreters, is_free_threaded
+from tests.support.programs.python_running import interpreters
 from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(300)]
@@ -26,7 +26,7 @@ def work(name=None):
 
 class Many(threading.Thread):
     def __init__(self):
-        super().__init__(name="Fädchen")
+        super().__init__(name="Fädchen of more than 15 bytes")
         for number in range(40):
             setattr(self, f"attribute_{number}", number)
     def run(self):
@@ -48,12 +48,11 @@ for thread in threads:
 """
 
 
-# Free-threaded interpreters keep their objects elsewhere: their threads have no names yet.
-@pytest.mark.parametrize("python", [path for path in interpreters() if not is_free_threaded(path)])
+@pytest.mark.parametrize("python", interpreters())
 def test_names_of_threads(python: str, tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text(PROGRAM, encoding="utf-8")
     done = warplens("profile", "--python-sampling=true", "-q", "-o", "x", python, "p.py", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     with open_report(tmp_path / "x.warplens") as report:
         names = {row["name"] for row in report.table("threads", ["name"]).to_pylist()}
-    assert names >= {"Fädchen", "slots", "renamed", "pool_0"}
+    assert names >= {"Fädchen of more than 15 bytes", "slots", "renamed", "pool_0"}

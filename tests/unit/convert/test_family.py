@@ -76,6 +76,19 @@ def test_every_process_is_a_row(tmp_path: Path) -> None:
     assert found[2]["command"] == "ls -l"
 
 
+def test_a_recorded_child_that_could_not_become_a_program_is_named_after_it(tmp_path: Path) -> None:
+    found = rows(
+        tmp_path,
+        *TREE[:2],
+        record("exec", 11, 10, 1_600, "/y", "y", "1"),
+        record("exec", 11, 10, 1_650, status=2),
+        record("exit", 11, 10, 4_000, status=127),
+    )
+    assert named(found, "pid", "name", "command", "recorded", "not_recorded")[1] == (
+        (11, "y", "y 1", True, "could not be started: No such file or directory")
+    )
+
+
 def test_without_a_register_nothing_is_claimed(tmp_path: Path) -> None:
     found = rows(tmp_path)
     assert named(found, "pid", "parent", "began", "recorded", "exit_status") == [

@@ -141,6 +141,29 @@ def test_a_vfork_child_that_could_not_become_it(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("exit_time", "status", "foreign"),
+    [
+        (20, 1, "could not be started: No such file or directory"),  # at once
+        (10**9, 127, "could not be started: No such file or directory"),  # on a busy machine
+        (10**9, 1, None),  # it went on without that program
+        (20, 0, None),
+    ],
+)
+def test_a_fork_child_that_could_not_become_it(
+    exit_time: int, status: int, foreign: str | None, tmp_path: Path
+) -> None:
+    _, child = told(
+        tmp_path,
+        SHELL,
+        record("fork", 8, 7, 11),
+        record("exec", 8, 7, 12, "/y", "y"),
+        record("exec", 8, 7, 13, status=2),
+        record("exit", 8, 7, exit_time, status=status),
+    )
+    assert (child.foreign, child.command) == (foreign, ("y",) if foreign else ("sh", "-c", "x"))
+
+
 def test_a_vfork_child_that_found_nothing_to_become(tmp_path: Path) -> None:
     """Its end is all that it says: there was no program of that name. It ran its parent's until then."""
     first, child = told(

@@ -1,4 +1,4 @@
-/** What the verbs do to the state. */
+/** Tests the actions on the state. */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { ReportMeta } from "../data/types";
 import { bring, everything, mark, show } from "./actions";

@@ -1,4 +1,4 @@
-/** What keys, buttons and panels do to the state: the verbs, each written once. */
+/** Actions of keys, buttons and panels on the state, each written once. */
 import type { Span } from "../data/source";
 import type { Located } from "../data/types";
 import { meta, offsets, panel, ranges, selected, view } from "./state";

@@ -1,4 +1,4 @@
-/** Keeps the address and the state the same: small moves change the entry of the history that we are on, large ones add one. */
+/** Keeps the address and the state equal: small moves replace the history entry, large ones add one. */
 import { effect } from "@preact/signals";
 import { later } from "../base/dom";
 import type { Span } from "../data/source";

@@ -1,4 +1,4 @@
-/** The panels below the timeline: their tabs are always there, what is open has a height that can be dragged. */
+/** The panels below the timeline: their tabs are always visible, the open one has a height that can be dragged. */
 import { effect, signal } from "@preact/signals";
 import { kept, whenIdle } from "../base/dom";
 import { time } from "../base/format";

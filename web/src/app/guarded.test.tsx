@@ -1,4 +1,4 @@
-/** A part that throws is replaced by words, its neighbours stay, and it can be tried again. */
+/** Tests that a part that throws is replaced by a message, its neighbours stay, and it can be tried again. */
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { expect, it } from "vitest";

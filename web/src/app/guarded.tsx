@@ -1,4 +1,4 @@
-/** Keeps what breaks to itself: one part of the page that throws says so, and the others go on. */
+/** Contains errors: a part of the page that throws shows a message, and the others continue. */
 import { Component, type ComponentChildren } from "preact";
 
 interface Props {

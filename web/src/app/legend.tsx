@@ -1,4 +1,4 @@
-/** What the colours mean, where they mean something: the kinds of work that these reports have. */
+/** The legend of colours: the kinds of work that these reports have. */
 import { useComputed } from "@preact/signals";
 import { kindOf } from "../base/names";
 import { DARK, LIGHT } from "../base/canvas";

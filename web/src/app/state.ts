@@ -1,4 +1,4 @@
-/** What the page shows, as signals: every part reads and writes here and nowhere else; `url.ts` keeps what can be shared in the address. */
+/** The state of the page as signals: every part reads and writes here only; `url.ts` keeps the shareable part in the address. */
 import { signal } from "@preact/signals";
 import type { Source, Span } from "../data/source";
 import type { Difference, EventDetails, Located, Meta, TrackNode } from "../data/types";

@@ -1,4 +1,4 @@
-/** Dark or light: what was chosen here before, else what the system says; the style sheet reads it from the root element. */
+/** Dark or light: the user's choice, else the system's; the style sheet reads it from the root element. */
 import { effect } from "@preact/signals";
 import { kept } from "../base/dom";
 import { isDark } from "../timeline/parts/dark";

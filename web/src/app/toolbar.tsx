@@ -1,4 +1,4 @@
-/** The line at the top: what is open, search, filter, how tracks are grouped and coloured. */
+/** The toolbar: open reports, search, filter, grouping and colours of tracks. */
 import { visible } from "../base/text";
 import { SearchBox } from "../panels";
 import { showAll } from "./actions";

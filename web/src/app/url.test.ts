@@ -1,4 +1,4 @@
-/** What an address says comes back from it, and what is no address of ours is nothing. */
+/** Tests that an address restores the state, and that foreign addresses are ignored. */
 import { describe, expect, it } from "vitest";
 import { type Place, elsewhere, read, write } from "./url";
 

@@ -1,4 +1,4 @@
-/** The address keeps the view: what is shared by sending it, and where back and forward lead. Everything is in the part after #, which no server sees. */
+/** Encodes the view in the address, for sharing and for back and forward; all of it behind #, which no server sees. */
 import type { Span } from "../data/source";
 import type { EventRef } from "../data/types";
 import type { ColorBy, GroupBy, Mark } from "./state";

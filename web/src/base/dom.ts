@@ -1,4 +1,4 @@
-/** Small things that the browser does not do in one word. */
+/** Small helpers for the DOM. */
 
 /** Calls `run` once, `wait` ms after the last call; `flush` does it now, where one is due. */
 export function later(run: () => void, wait: number): { (): void; flush(): void; cancel(): void } {

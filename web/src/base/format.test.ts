@@ -1,4 +1,4 @@
-/** Figures as they are written. */
+/** Tests how numbers are formatted. */
 import { expect, it } from "vitest";
 import { count, many, moment, momentIn, percent, size, time } from "./format";
 

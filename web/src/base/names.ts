@@ -1,4 +1,4 @@
-/** Names as they are drawn: short forms of C++ signatures, hashes for colours, what kind of work a name is. */
+/** Shortens C++ signatures, hashes names to colours, and classifies the work of a name. */
 import { visible } from "./text";
 
 /** Nobody sees more of a name on the canvas. */

@@ -1,4 +1,4 @@
-/** Colours as numbers 0xRRGGBB: mixing, and how well one is read on another. */
+/** Mixes colours 0xRRGGBB, and computes their contrast. */
 
 export function rgb(hex: string): number {
   return Number.parseInt(hex.slice(1), 16);

@@ -1,4 +1,4 @@
-/** Names as people may see them: what cannot be seen, or turns the direction of writing, is written out; what is endless is cut. */
+/** Makes names safe to show: invisible characters and changes of direction are written out, long names cut. */
 import { count } from "./format";
 
 /** Of a name in a line; details show far more. */

@@ -1,4 +1,4 @@
-/** Questions to the thread that fetches: what comes back, what is given up, what happens when there is no thread. */
+/** Tests requests to the fetching thread: answers, cancelled requests, a missing thread. */
 import { afterEach, expect, it, vi } from "vitest";
 import { Aside } from "./aside";
 import type { Answer, Asked } from "./aside.worker";

@@ -1,4 +1,4 @@
-/** The thread that fetches for the page: over one socket, else by a request each. An answer is handed over in one piece, when all of it is there. */
+/** The thread that fetches for the page: over one socket, else with single requests. It hands an answer over when all of it has come. */
 
 /** First where to ask; then questions by what comes behind that. */
 export type Asked = { base: string } | { id: number; question: string } | { id: number; question: null };

@@ -1,4 +1,4 @@
-/** Answers that lie in the page itself, gzipped and in base64: `<script type="application/octet-stream" data-answer="…">`. */
+/** Reads answers embedded in the page, gzipped and in base64: `<script type="application/octet-stream" data-answer="…">`. */
 
 /** The answers of a page by their key; each is unpacked when somebody asks. */
 export class Blocks {

@@ -1,4 +1,4 @@
-/** What is seen of answers that hold everything. */
+/** Tests cutting answers. */
 import { expect, test } from "vitest";
 import { countRects, cutPlot, cutRects, firstWhere } from "./cut";
 import type { Rects } from "./types";

@@ -1,4 +1,4 @@
-/** Cuts a part of time and of the tracks out of a whole answer: no shape is computed here, the answers hold all of them. */
+/** Cuts a stretch of time and some tracks out of a complete answer, without computing shapes anew. */
 import type { Plot, Rects, ViewportQuery } from "./types";
 
 /** The first index in [from, to) at which `holds`, which is false up to there and true from there on; `to` where it never is. */

@@ -1,4 +1,4 @@
-/** Binary answers, written here as docs/dev/formats/viewer.md says, read as columns. */
+/** Tests reading binary answers, written here by hand as docs/dev/formats/viewer.md describes them. */
 import { describe, expect, it } from "vitest";
 import { decodePlots, decodeRects } from "./decode";
 

@@ -1,4 +1,4 @@
-/** Binary answers as columns: views on the bytes that came, nothing is copied. Little-endian, as every machine with a browser is. */
+/** Reads binary answers as columns: views of the received bytes, without copies. Little-endian. */
 import type { Plot, Rects } from "./types";
 
 const RECTS = 0x31564c57; // "WLV1"

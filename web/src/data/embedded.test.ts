@@ -1,4 +1,4 @@
-/** A page that holds its data answers as its server would have, and says what it cannot answer. */
+/** Tests that a page with embedded data answers like its server, and names what it cannot answer. */
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { Blocks } from "./blocks";

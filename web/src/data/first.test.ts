@@ -1,4 +1,4 @@
-/** What comes with the page is taken once; a page without it asks. */
+/** Tests that an answer embedded in the page is used once, and that a page without it sends a request. */
 // @vitest-environment happy-dom
 import { afterEach, expect, it, vi } from "vitest";
 import { firstOf } from "./first";

@@ -1,4 +1,4 @@
-/** What the page brings with it: the answers to its first questions, where the server had them when it was asked for the page. */
+/** The answers to the page's first requests, embedded by the server. */
 import type { Meta, TrackNode } from "./types";
 
 export interface First {

@@ -1,4 +1,4 @@
-/** What the page asks the server, and what it makes of refusals; `fetch` stands in for the network alone. */
+/** Tests requests to the server and the handling of refusals; only `fetch` is replaced. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Http, Refused, numbers } from "./http";
 import { kept } from "./kept";

@@ -1,4 +1,4 @@
-/** Data from the server of `warplens view`: one method of `Source`, one endpoint of the same name; the cookie says who asks. */
+/** Data from the server of `warplens view`: one method of `Source` for one endpoint; a cookie identifies the page. */
 import { whenIdle } from "../base/dom";
 import { Aside } from "./aside";
 import { decodePlots, decodeRects } from "./decode";

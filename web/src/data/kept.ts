@@ -1,4 +1,4 @@
-/** Answers that stay the same while a report does are asked for once: opening a panel again, or going back to an event, costs nothing. */
+/** Caches answers that cannot change while a report is open: a panel that opens again costs nothing. */
 import type { Source } from "./source";
 
 /** Kept answers, the newest last; far more than panels there are. */

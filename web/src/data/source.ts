@@ -1,4 +1,4 @@
-/** Where the page has its data from: a server on this machine, or the page itself (`--export`). */
+/** The source of the page's data: a server on this machine, or the page itself (`--export`). */
 import type {
   Alike, Difference, EventDetails, EventRef, Findings, Flame, Located, Meta, Plot, Rects, SearchAnswer, Selected, SourceLines, StatInfo, Steps, Table,
   TrackNode, ViewportQuery,

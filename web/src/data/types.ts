@@ -1,4 +1,4 @@
-/** What the server and the page say to each other: the one list of shapes, beside `docs/dev/formats/viewer.md`. Times are ns from the report's origin. */
+/** The shapes of requests and answers, as in `docs/dev/formats/viewer.md`. Times are ns from the report's origin. */
 
 /** Names one event in all reports: the table's ids are `process * 2^32 + row`. */
 export interface EventRef {

@@ -1,4 +1,4 @@
-/** What the tabs show: read when the timeline is there, since it is half of all the code. */
+/** The contents of all tabs, loaded after the timeline, since they are half of the code. */
 import type { ComponentType } from "preact";
 import { DiagnosticsPanel } from "./diagnostics/diagnostics";
 import { DiffPanel } from "./diff/diff";

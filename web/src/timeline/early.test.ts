@@ -1,4 +1,4 @@
-/** The first question goes out before there is a canvas, and the timeline takes its answer. */
+/** Tests that the first request goes out before there is a canvas, and that the timeline uses its answer. */
 import { beforeEach, expect, it, vi } from "vitest";
 import { meta, source, trees, view } from "../app/state";
 import type { Source } from "../data/source";

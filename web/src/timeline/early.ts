@@ -1,4 +1,4 @@
-/** Asks for the first picture before the page is laid out: the server looks for it meanwhile. How large the timeline will be is guessed. */
+/** Requests the first picture before the page is laid out, with a guessed size of the timeline, so that the server works meanwhile. */
 import { source } from "../app/state";
 import type { Source } from "../data/source";
 import { Loader } from "./data/loader";

@@ -1,4 +1,4 @@
-/** The timeline: names of tracks at the left, what ran in them drawn on a canvas, the whole run above. */
+/** The timeline: names of tracks at the left, their events on a canvas, the whole run above. */
 import { effect } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { hidden, meta } from "../app/state";

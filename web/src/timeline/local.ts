@@ -1,4 +1,4 @@
-/** What only the timeline knows: sizes, scroll, pointer, keyboard focus; and the rows, worked out from what everybody knows. */
+/** State of the timeline alone: sizes, scroll, pointer, keyboard focus; and the rows, computed from the shared state. */
 import { computed, signal } from "@preact/signals";
 import { filter, groupBy, hidden, meta, order, pinned, toggled, trees } from "../app/state";
 import { kept } from "../base/dom";

@@ -1,4 +1,4 @@
-/** Draws when something changed and at no other time: follows the signals, asks for data, paints two canvases within one frame. */
+/** Draws only when something changed: follows the signals, requests data, paints two canvases within one frame. */
 import { effect, untracked } from "@preact/signals";
 import { colorBy, details, found, hovered, marks, meta, notice, offsets, ranges, selected, source, trees, view } from "../app/state";
 import type { Located, TrackNode } from "../data/types";

@@ -1,4 +1,5 @@
-// Buffers are found by looking through all of them: there are a few per thread of the program, and each holds thousands of records.
+// Hands buffers to CUPTI and takes them back.
+// A buffer is found by a linear search: there are a few per thread, each with thousands of records.
 #include "buffers.h"
 
 #include <sys/mman.h>

@@ -1,4 +1,9 @@
 // Memory that CUPTI fills with records. It is never given back to the system: CUPTI may write into a buffer until the process ends.
+//
+// The protocol. A slot goes kFree -> (kNone while it gets memory) -> kTaken while CUPTI has it ->
+// kClaimed while its records are read -> kFree. Each step is one compare-exchange, so each has one
+// winner: take() by two threads gives two slots, and claim() of one buffer succeeds once. `memory` is
+// written before the release to kTaken and never changes afterwards.
 #pragma once
 
 #include <atomic>

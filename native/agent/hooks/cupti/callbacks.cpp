@@ -1,4 +1,5 @@
-// What CUPTI tells of while it happens, on the program's threads: few things, for each costs something like 100 ns.
+// Handles CUPTI's callbacks on the program's threads.
+// Only few callbacks are on, since each costs about 100 ns.
 #include <algorithm>
 #include <cerrno>
 #include <iterator>

@@ -1,4 +1,5 @@
-// Asked once at the start; what a record or a callback is about is then one look at a table.
+// Looks up which API functions are recorded, once at the start.
+// A record or a callback then needs one look-up in a table.
 #include "calls.h"
 
 #include <algorithm>

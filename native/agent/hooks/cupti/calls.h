@@ -1,4 +1,5 @@
-// Which API functions are worth a record. Numbers of functions are looked up by their names, which say what they are.
+// Chooses the API functions that are recorded.
+// The numbers of functions are looked up by their names.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-// Our thread makes a traced call. Since CUDA 13 its record is in a separate buffer, which no GPU work holds back; so it
-// comes with the next flush unless somebody else gets the records, or has switched them off. Before, all threads share a buffer, which
-// may be held back: then the record is looked for in it.
+// Detects another tool that took CUPTI over, by a traced call that the agent makes.
+// Since CUDA 13 its record is in a separate buffer, which no GPU work holds back, so it comes with
+// the next flush unless another tool gets the records or has switched them off. Before, all threads
+// share a buffer, which may be held back: then the record is searched in it.
 #include "canary.h"
 
 #include <algorithm>

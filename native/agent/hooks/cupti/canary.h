@@ -1,4 +1,4 @@
-// Whether CUPTI still hands its records to us: another tool that takes it over says nothing.
+// Detects another tool that took CUPTI over: CUPTI itself reports nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// One clock for everything: CUPTI asks ours for the time. The agent registers it once, before CUPTI has begun with anything; later, records that
-// are under way would end up on two clocks. Where it is too late, its times are moved to our clock by how far the two are apart.
+// Makes CUPTI use the agent's clock.
+// The agent registers its clock once, before CUPTI begins: later, records under way would be on two
+// clocks. If it is too late, CUPTI's times are shifted by the difference of the clocks.
 #include <cstdlib>
 
 #include "agent/source.h"

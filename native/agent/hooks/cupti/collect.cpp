@@ -1,4 +1,7 @@
-// Buffers go to CUPTI empty and come back with records, on whatever thread it likes.
+// CUPTI's two buffer callbacks: one requests an empty buffer, one returns a buffer with records.
+//
+// CUPTI calls request and complete on any thread, also inside of calls of the program, so nothing here
+// waits or takes a lock of the agent. If no record is wanted, CUPTI gets a discard.
 #include <algorithm>
 #include <cerrno>
 

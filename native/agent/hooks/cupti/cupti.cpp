@@ -1,4 +1,4 @@
-// How a recording of CUDA begins and ends in this process.
+// Begins and ends a recording of CUDA in this process.
 #include "cupti.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// What CUPTI hands to its source: batches of records, contexts and streams, calls.
+// The interface of the source that gets CUPTI's data: batches of records, contexts, streams, calls.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Kinds that a CUPTI does not know are left out; those that everybody has are missed aloud.
+// Switches kinds of records on and off.
+// Skips kinds that this CUPTI lacks; reports a missing kind that every version should have.
 #include "kinds.h"
 
 #include <iterator>

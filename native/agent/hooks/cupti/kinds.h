@@ -1,4 +1,4 @@
-// Which kinds of records CUPTI is asked for, and the two ways to ask: one subscriber for the process, or several.
+// Switches kinds of records on and off, for one subscriber of the process or for several.
 #pragma once
 
 #include "cupti_source.h"

@@ -1,4 +1,5 @@
-// Nothing is loaded that is newer than the driver: it could not work with it.
+// Finds libcupti and loads it.
+// A libcupti newer than the driver is not loaded: it could not work with it.
 #include "library.h"
 
 #include <dlfcn.h>

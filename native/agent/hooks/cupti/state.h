@@ -1,4 +1,4 @@
-// What the parts of the dispatcher share: one recording of CUDA in this process at a time, and the thread that looks after it.
+// The shared state of the dispatcher's parts: one recording of CUDA in this process at a time.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,12 @@
-// The thread that asks CUPTI for finished records, so that little is lost with a process that is killed; nobody else waits for CUPTI.
+// The agent's CUPTI thread: fetches finished records, so that a kill loses little.
+// No other thread waits for CUPTI.
+//
+// The protocol. A request is a number with the kind in its low 8 bits; a caller counts it up, stores it,
+// and waits until `answered` equals it. The thread reads the value of its waiting place before the
+// requests, so `knock` wakes it even if it is about to sleep. A gate does not change for a request,
+// so callers wake the thread again every 5 ms. They give up when the thread has ended, brings no batch
+// for kHangsAfterMs, or their patience ends: CUPTI may hang, and the program must not.
+// `fetches_wanted` and `fetches_done` are the same for fetches: n callers that ask together share one.
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/prctl.h>

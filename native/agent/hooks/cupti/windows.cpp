@@ -1,6 +1,6 @@
-// Kinds that follow the windows cost nothing outside of them. The thread that moves the gate in
-// this process switches them before it goes on; the agent's thread sees gates that other processes
-// move.
+// Switches kinds of records with the windows.
+// Outside of windows such kinds cost nothing. The thread that moves the gate in this process
+// switches them before it continues; the agent's thread sees gates that other processes move.
 #include "kinds.h"
 #include "state.h"
 
@@ -43,6 +43,7 @@ void follow_windows() {
       state.log.load(std::memory_order_relaxed) == nullptr) {
     return;
   }
+  // Another thread switches just now, perhaps for an older gate: the agent's thread looks again.
   if (!state.switching.take(kPatienceMs)) {
     wake_cupti_thread();
     return;

@@ -1,5 +1,5 @@
-// The audit hook that brings our code into each interpreter. It cannot be taken out again, so what it does for an event that is not
-// for us is two comparisons.
+// Installs the audit hook that brings the agent into each interpreter.
+// Python cannot remove an audit hook, so for foreign events it costs two comparisons.
 #include "bootstrap.h"
 
 #include <atomic>

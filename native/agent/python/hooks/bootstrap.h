@@ -1,4 +1,4 @@
-// How our code gets to run inside an interpreter of an unchanged program.
+// Brings the agent into each interpreter of an unchanged program.
 #pragma once
 
 #include "capi.h"

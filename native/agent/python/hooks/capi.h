@@ -1,4 +1,5 @@
-// The functions of an interpreter that is in the process, found by name: the agent serves every version, and programs without Python.
+// Finds the functions of the interpreter in the process.
+// They are found by name, since one agent serves every version, and programs without Python.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The type of objects that stand for others.
+// The Python type of proxies.
 #include "proxy.h"
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// The type of our callables.
+// The Python type of the agent's callables.
 #include "wrapper.h"
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Callables of ours in the place of functions of the program: they pass for what they stand for, and make no frame.
+// Callables of the agent that replace functions of the program, look like them, and make no frame.
 #pragma once
 
 #include "capi.h"

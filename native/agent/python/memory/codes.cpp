@@ -1,4 +1,5 @@
-// Reads code objects. They come and go, and another may be at the place of one that we knew: each is looked at whenever it is in a stack.
+// Reads code objects.
+// A code object may be freed and another take its address, so each is read whenever it is in a stack.
 #include "codes.h"
 
 #include <algorithm>

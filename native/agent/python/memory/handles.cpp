@@ -1,4 +1,5 @@
-// A pthread_t is the address of a structure with the number in it, at a place that the C library keeps to itself: we look where ours is.
+// Finds the system id of a thread from its pthread_t.
+// The number lies in the C library's thread structure; its offset is found in our own thread.
 #include "handles.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// The system's number of a thread, from its pthread_t.
+// Finds the system id of a thread from its pthread_t.
 #pragma once
 
 #include <cstdint>

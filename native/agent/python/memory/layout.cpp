@@ -1,4 +1,4 @@
-// Finds the CPython of this process, and how it lays out its memory.
+// Finds the CPython of this process and its memory layout.
 #include "layout.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// Where the CPython of this process keeps what we read: offsets by version, never its headers.
+// The memory layout of the CPython in this process: offsets by version, never its headers.
 #pragma once
 
 #include <cstdint>

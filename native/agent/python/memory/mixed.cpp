@@ -1,4 +1,5 @@
-// Frames of the evaluation loop and entries into it are counted against each other, from the side that is surely there.
+// Merges Python frames into a native stack.
+// Frames of the evaluation loop are matched with entries into it, from the side that is certain.
 #include "mixed.h"
 
 #include <algorithm>

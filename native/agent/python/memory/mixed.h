@@ -1,4 +1,4 @@
-// Puts frames of Python in the place of the interpreter's own: one stack of a thread that runs both.
+// Replaces the interpreter's native frames by Python frames: one stack of a thread that runs both.
 #pragma once
 
 #include "agent/unwind/unwinder.h"

@@ -1,4 +1,4 @@
-// Small steps with Python's objects.
+// Helpers around the interpreter's C API.
 #include "objects.h"
 
 namespace warplens::agent::python {

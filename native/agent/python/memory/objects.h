@@ -1,4 +1,4 @@
-// Small steps that the interpreter's C API leaves to its users.
+// Helpers around the interpreter's C API.
 #pragma once
 
 #include <initializer_list>

@@ -1,4 +1,5 @@
-// Reads a stack that moves. All that a stack needs is copied twice in one system call: what is the same in both copies stood still in
+// Reads a stack that changes while it is read.
+// Everything is copied twice in one system call. What is equal in both copies stood still in
 // between, and a frame whose caller stood still is really called by it.
 #include "reader.h"
 
@@ -423,9 +424,9 @@ PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack)
       find_task(i, stack);
     } else if (codes_.code(number).runs_loop) {
       find_loop(i, stack);
-    } else if (codes_.code(number).begins_thread &&
-               !copy_memory(stack.thread, raw.address + python_.at.frame_locals)) {
-      stack.thread = 0;
+    } else if (codes_.code(number).begins_thread) {
+      uintptr_t self = 0;
+      stack.thread = copy_memory(self, raw.address + python_.at.frame_locals) ? self & ~kTags : 0;
     }
     stack.frames.push_back({number, static_cast<int32_t>(offset), raw.is_entry || entered});
     instruction = raw.instruction;

@@ -1,4 +1,5 @@
-// Writes samples, by runs. Long ones are written in pieces: a process may end at any time, and nobody tells.
+// Writes samples as runs.
+// Long runs are written in parts, since a process may end at any time.
 #include "runs.h"
 
 namespace warplens::agent {

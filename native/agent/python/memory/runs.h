@@ -1,4 +1,4 @@
-// Samples of one thread: ticks that found the same become one record.
+// Joins consecutive equal samples of one thread into one record.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// A page that cannot be read ends a batch, and the next one begins behind it.
+// Copies memory in batches.
+// A page that cannot be read ends a batch, and the next batch begins behind it.
 #include "snapshot.h"
 
 #include <algorithm>

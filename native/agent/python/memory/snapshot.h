@@ -1,4 +1,4 @@
-// Copies of many small pieces of memory, which can be compared with the memory again later.
+// Copies many small pieces of memory, and compares the copy with the memory later.
 #pragma once
 
 #include <unordered_map>

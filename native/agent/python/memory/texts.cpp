@@ -1,4 +1,5 @@
-// Reads str and bytes objects, and believes nothing that they say of themselves.
+// Reads str and bytes objects.
+// It trusts nothing that they say about themselves.
 #include "texts.h"
 
 #include <cstring>

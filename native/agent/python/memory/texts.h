@@ -1,4 +1,4 @@
-// Texts of Python, as UTF-8.
+// Reads Python's texts as UTF-8.
 #pragma once
 
 #include <string>

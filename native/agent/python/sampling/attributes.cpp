@@ -1,4 +1,5 @@
-// Walks `__dict__`, and the attributes that an object keeps without one since 3.11. Memory may change meanwhile: nothing in it is trusted.
+// Reads attributes of Python objects from memory.
+// They are in `__dict__`, or from 3.11 on in the object itself. Memory may change: nothing is trusted.
 #include "attributes.h"
 
 #include <string>
@@ -9,13 +10,25 @@
 namespace warplens::agent {
 namespace {
 
-// Offsets, the same from 3.10 to 3.13.
-constexpr uintptr_t kBasicSize = 32;    // of a type
-constexpr uintptr_t kTypeFlags = 168;   // of a type
 constexpr uintptr_t kDictOffset = 288;  // of a type, 3.10: where its objects have the pointer to their dict
-constexpr uintptr_t kDictKeys = 32, kDictValues = 40;
 constexpr uint64_t kInlineValues = 1 << 2, kManagedDict = 1 << 4;  // flags of a type, from 3.13, 3.11 on
 constexpr uint64_t kMostKeys = 256;
+
+// Offsets, as the headers of 3.10 to 3.15 have them. An object of a free-threaded Python begins with 16 bytes more.
+struct Offsets {
+  explicit Offsets(const PythonRuntime &python)
+      : head(python.free_threaded ? 16 : 0),
+        cached_keys(head + (python.at.version >= 0x030f   ? 888
+                            : python.at.version >= 0x030c ? 880
+                                                          : 872)),
+        managed(python.free_threaded ? 8 : 24) {}
+  uintptr_t head;
+  uintptr_t cached_keys;             // of a type: the keys that its objects share
+  uintptr_t managed;                 // in front of an object: the pointer to its dict, from 3.11 on
+  uintptr_t basic_size = 32 + head;  // of a type
+  uintptr_t flags = 168 + head;      // of a type
+  uintptr_t keys = 32 + head, values = 40 + head;  // of a dict
+};
 
 // Where values lie: in the entries of the keys, or in a separate array.
 struct Dict {
@@ -28,41 +41,38 @@ uintptr_t pointer_at(uintptr_t address) {
   return copy_memory(value, address) ? value : 0;
 }
 
-uintptr_t cached_keys(uint32_t version, uintptr_t type) {
-  return pointer_at(type + (version >= 0x030c ? 880 : 872));
-}
-
 // Of a dictionary with separate keys, from 3.13 on four bytes stand in front of the values.
 uintptr_t values_of(uint32_t version, uintptr_t values) {
   return values != 0 && version >= 0x030d ? values + 8 : values;
 }
 
-Dict parts_of(uint32_t version, uintptr_t dict) {
+Dict parts_of(uint32_t version, const Offsets &at, uintptr_t dict) {
   return dict == 0 ? Dict{}
-                   : Dict{pointer_at(dict + kDictKeys), values_of(version, pointer_at(dict + kDictValues))};
+                   : Dict{pointer_at(dict + at.keys), values_of(version, pointer_at(dict + at.values))};
 }
 
-Dict find_dict(uint32_t version, uintptr_t object, uintptr_t type) {
+Dict find_dict(uint32_t version, const Offsets &at, uintptr_t object, uintptr_t type) {
   if (version == 0x030a) {
     const uintptr_t offset = pointer_at(type + kDictOffset);
-    return offset > 0 && offset < 4096 ? parts_of(version, pointer_at(object + offset)) : Dict{};
+    return offset > 0 && offset < 4096 ? parts_of(version, at, pointer_at(object + offset)) : Dict{};
   }
   uint64_t flags = 0;
-  if (!copy_memory(flags, type + kTypeFlags) || (flags & kManagedDict) == 0) {
+  if (!copy_memory(flags, type + at.flags) || (flags & kManagedDict) == 0) {
     return {};
   }
-  const uintptr_t before = pointer_at(object - 24);
+  const uintptr_t shared = pointer_at(type + at.cached_keys);
+  const uintptr_t before = pointer_at(object - at.managed);
   if (version == 0x030b) {
     const uintptr_t values = pointer_at(object - 32);
-    return values != 0 ? Dict{cached_keys(version, type), values} : parts_of(version, before);
+    return values != 0 ? Dict{shared, values} : parts_of(version, at, before);
   }
   if (version == 0x030c) {
-    return (before & 1) != 0 ? Dict{cached_keys(version, type), before + 1} : parts_of(version, before);
+    return (before & 1) != 0 ? Dict{shared, before + 1} : parts_of(version, at, before);
   }
   if (before != 0 || (flags & kInlineValues) == 0) {
-    return parts_of(version, before);
+    return parts_of(version, at, before);
   }
-  return {cached_keys(version, type), values_of(version, object + pointer_at(type + kBasicSize))};
+  return {shared, values_of(version, object + pointer_at(type + at.basic_size))};
 }
 
 // The entries of a dictionary's keys.
@@ -102,11 +112,11 @@ Entries entries_of(uint32_t version, uintptr_t keys) {
 
 uintptr_t read_attribute(const PythonRuntime &python, uintptr_t object, std::string_view name) {
   const uint32_t version = python.at.version;
-  if (version < 0x030a || version > 0x030d || python.free_threaded || object % 8 != 0) {
+  if (version < 0x030a || version > 0x030f || object % 8 != 0) {
     return 0;
   }
   const uintptr_t type = pointer_at(object + python.at.object_type);
-  const Dict dict = type != 0 ? find_dict(version, object, type) : Dict{};
+  const Dict dict = type != 0 ? find_dict(version, Offsets(python), object, type) : Dict{};
   if (dict.keys == 0) {
     return 0;
   }

@@ -1,4 +1,4 @@
-// Reads attributes of Python's objects without its help.
+// Reads attributes of Python objects from memory, without calling Python.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 namespace warplens::agent {
 
 //! [MT] The value of an attribute in the `__dict__` of an object of a class that Python code defines; 0: it has none of that name, or this
-//! version's objects are not known (3.10 to 3.13, with a GIL, are). Throws bad_alloc.
+//! version's objects are not known (3.10 to 3.15 are). Throws bad_alloc.
 uintptr_t read_attribute(const PythonRuntime &python, uintptr_t object, std::string_view name);
 
 }  // namespace warplens::agent

@@ -1,4 +1,9 @@
-// Absolute deadlines, so that looks stay evenly spaced; those that are over are counted, not made up for.
+// Times a sampler's ticks by absolute deadlines.
+// So ticks stay evenly spaced. Missed ticks are counted, not made up for.
+//
+// For 1,000 Hz the deadlines are 0, 1, 2, … ms after the start. A sampler that comes back at 4.5 ms
+// after the one at 1 ms misses those at 2 and 3 ms; they are counted as missed and as due, so that
+// the weights of samples still add up to the time.
 #include "pace.h"
 
 #include <linux/futex.h>

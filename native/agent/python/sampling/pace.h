@@ -1,4 +1,4 @@
-// When a thread of ours looks next: at even times, as long as that does not cost too much.
+// Times a sampler's ticks: evenly, and less often if a tick costs too much.
 #pragma once
 
 #include <atomic>

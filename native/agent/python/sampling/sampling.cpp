@@ -1,4 +1,5 @@
-// A tick: threads whose own clock stands still did not run, so their stack is what it was; the others are read.
+// Samples all Python threads once a tick.
+// A thread whose CPU clock stood still did not run, so its stack is the last one; others are read.
 #include "sampling.h"
 
 #include "agent/python/memory/handles.h"
@@ -135,7 +136,7 @@ void PythonSampling::end_tasks(ProcessLog &log, const PythonThread &thread) {
   }
 }
 
-// Before 3.14 only the Thread object has the name. A program may rename a thread, so the name is read again now and then.
+// Before 3.14 only the Thread object has the name, later the system has its first 15 bytes. A program may rename a thread, so the name is read again now and then.
 void PythonSampling::name_thread(ProcessLog &log, const PythonThread &thread, Track &track) {
   if (stack_.thread == 0 || track.unnamed-- != 0) {
     return;

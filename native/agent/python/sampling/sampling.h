@@ -1,4 +1,4 @@
-// Looks at all Python threads of the process, tick by tick.
+// Samples all Python threads of the process, tick by tick.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// None of this is laid out for others. We look for what fits, and believe an object by its type.
+// Finds asyncio's live tasks in memory.
+// These structures are private to asyncio, so an object counts only if its type is right.
 #include "task_finder.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Finds the tasks of asyncio that are alive: from 3.14 on a thread has them in a list, before that a WeakSet has those of all threads.
+// Finds asyncio's live tasks in memory.
+// From 3.14 on each thread has a list of them, before that one WeakSet has those of all threads.
 #pragma once
 
 #include <string_view>

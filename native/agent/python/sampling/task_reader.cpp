@@ -1,5 +1,7 @@
-// All tasks are read at once, level by level: their coroutines, what these await, and so on. At the end everything is compared with the
-// memory: what is the same was all true at one moment.
+// Reads an event loop's tasks and what they await.
+// All tasks are read at the same time, level by level: their coroutines, what these await, and so
+// on. At the end everything is compared with the memory: if it is equal, all of it was true at one
+// moment.
 #include "task_reader.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Reads the tasks of one event loop while it runs: where each one stands, and which one awaits which.
+// Reads the tasks of a running event loop: the place of each, and the task that it awaits.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// A stack of a task begins with the task that awaits it, and so on outwards: a special frame marks where each begins.
+// Builds and writes stacks of tasks.
+// A task's stack stands on that of the task that awaits it; a marker frame begins each.
 #include "task_samples.h"
 
 #include <time.h>

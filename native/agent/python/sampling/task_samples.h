@@ -1,4 +1,4 @@
-// Samples of the tasks of one thread's event loop: what each was doing or awaiting, written by runs.
+// Samples the tasks of one thread's event loop, running and awaiting; written as runs.
 #pragma once
 
 #include <unordered_map>

@@ -1,5 +1,7 @@
-// An event loop runs a handle, whose callback is a method of a task, which has a coroutine and, right behind it, a name. None of this is
-// laid out for others: we look for the words that fit, and the coroutine, which we know, tells that it is the right object.
+// Finds the asyncio task that a stack belongs to.
+// An event loop runs a handle, whose callback is a method of a task, which has a coroutine and,
+// right behind it, a name. These structures are private: the reader looks for fitting words, and
+// the known coroutine proves that it is the right object.
 #include "tasks.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Which asyncio task a stack belongs to.
+// Finds the asyncio task that a stack belongs to.
 #pragma once
 
 #include <string>

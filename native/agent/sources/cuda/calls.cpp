@@ -1,5 +1,5 @@
-// --cudabacktrace: API calls that take longer than asked for, with the stack they came from. It is the same when they return, so only
-// calls that were long are unwound.
+// Records slow CUDA calls with their stacks (`--cudabacktrace`).
+// The stack is the same when a call returns, so only long calls are unwound.
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
-// What is recorded of CUDA: what CUPTI hands over, and calls that `--cudabacktrace` asks about. The parts share one state.
+// The shared state of the CUDA source.
+// It records CUPTI's data, and the calls of `--cudabacktrace`.
 #pragma once
 
 #include <mutex>

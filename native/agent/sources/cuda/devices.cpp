@@ -1,4 +1,5 @@
-// One record per device and recording, two where CUPTI described it before the driver could be asked.
+// Writes a record for each GPU.
+// One per recording; two if CUPTI described the GPU before the driver could be asked.
 #include "devices.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// What CUPTI says of the GPUs, and the driver where CUPTI does not.
+// Describes the GPUs: from CUPTI, or from the driver if CUPTI does not.
 #pragma once
 
 #include <atomic>

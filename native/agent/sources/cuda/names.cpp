@@ -1,4 +1,4 @@
-// Names that come for the first time.
+// Writes names of kernels and API functions when they first appear.
 #include "names.h"
 
 #include <cstdio>

@@ -1,5 +1,6 @@
-// Names of kernels and of API functions as numbers. Programs launch few kernels often: what a pointer stood for is remembered, but
-// never believed, for a module may be unloaded and another one come to lie there.
+// Numbers the names of kernels and API functions.
+// Programs launch few kernels often, so the name behind a pointer is cached. It is checked each
+// time, since a module may be unloaded and another take its place.
 #pragma once
 
 #include <cstring>

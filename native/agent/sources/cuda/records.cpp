@@ -1,4 +1,5 @@
-// From CUPTI's records to ours. What its versions have in common is read as it is, what came later only where it is there.
+// Converts CUPTI's records to those of the spool.
+// Fields that all versions share are read directly, newer ones only if this version has them.
 #include <cstring>
 
 #include "agent/hooks/cupti/calls.h"

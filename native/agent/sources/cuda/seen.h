@@ -1,5 +1,5 @@
-// What came lately: calls, by which GPU work is checked, and GPU work, which CUPTI at times hands over twice. Both forget: what
-// they say they have seen they have, but not the other way round.
+// Remembers recent calls, to check GPU work, and recent GPU work, to drop duplicates.
+// Both forget old entries: a hit is always right, a miss may be wrong.
 #pragma once
 
 #include <cstdint>

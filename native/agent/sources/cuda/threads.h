@@ -1,4 +1,5 @@
-// Threads that called CUDA, and what the system calls them: those that never call NVTX have no other name.
+// Lists the threads that called CUDA, with the names that the system has for them.
+// Threads that never call NVTX have no other name.
 #pragma once
 
 #include "spool/process_log.h"

@@ -1,4 +1,4 @@
-// Which records of a batch the capture's windows ask for.
+// Chooses the records of a batch that belong to the capture's windows.
 #pragma once
 
 #include <algorithm>

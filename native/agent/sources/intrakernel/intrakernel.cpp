@@ -1,5 +1,6 @@
-// The C API of buffers that kernels time themselves into (warplens.h). A program says what it launches; what the kernels wrote is read
-// when the buffer is used again, when the program says that it may be, and when a window or the recording ends.
+// Implements the C API of in-kernel buffers (warplens.h).
+// A program announces its launches. A buffer is read when it is used again, when the program allows
+// it, and when a window or the recording ends.
 #include "intrakernel.h"
 
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// Buffers that kernels time themselves into. The parts of the source: reading memory, packing what was found, and storing it.
+// The parts of the in-kernel source: reading memory, packing it, storing it.
 #pragma once
 
 #include <cstdint>

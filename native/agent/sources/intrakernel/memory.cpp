@@ -1,4 +1,5 @@
-// CUDA's handles may be gone when a buffer is read: the driver is asked about the address first, and its answer is the context.
+// Reads in-kernel buffers from the GPU or the host.
+// CUDA's handles may be gone by then, so the driver is asked for the context of the address first.
 #include "memory.h"
 
 #include <dlfcn.h>

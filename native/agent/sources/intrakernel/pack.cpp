@@ -1,3 +1,4 @@
+// Packs the used part of a buffer.
 // Nothing in a buffer is trusted: the program may have written anything there.
 #include "pack.h"
 

@@ -1,4 +1,5 @@
-// From a buffer to pieces that hold what one launch wrote, and little else: whole units, with as many slots as they used.
+// Packs the used part of a buffer into pieces.
+// A piece has the units of one launch, each with only as many slots as it used.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// What a launch wrote, on its way into the spool: block by block, so that it takes little memory however large the buffer is.
+// Writes packed buffers into the spool, block by block.
+// So it needs little memory, however large the buffer is.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
-// A second NVTX tool, configured before us, hears every call first, as if it were alone; then we do. The program holds that tool's
-// handles and numbers, and ours where it gives none: a handle is looked up before it reaches us. Not translated: handles inside
-// payloads and inside structures of the memory extension.
+// Passes NVTX calls on to a second tool.
+// That tool gets every call first, as if it were alone. The program holds its handles and numbers,
+// and ours where it gives none, so a handle is translated before it reaches the agent. Handles
+// inside payloads and inside structures of the memory extension are not translated.
 #include "chain.h"
 
 #include <dlfcn.h>

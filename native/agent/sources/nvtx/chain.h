@@ -1,4 +1,5 @@
-// A second NVTX tool, configured before us: its functions are called too. Nothing of this runs where there is none.
+// Passes NVTX calls on to a second tool.
+// It was configured before the agent. Without such a tool none of this runs.
 #pragma once
 
 #include "nvtx.h"

@@ -1,5 +1,6 @@
-// Deferred events: a program took the times itself and hands them over later, one event at a time or many. Ranges of any kind
-// become start/end ranges, because they have nothing to do with what the submitting thread is doing now.
+// Records deferred events.
+// A program took the times itself and submits them later, one by one or in batches. Ranges of any
+// kind become start/end ranges, since they are independent of what the submitting thread does now.
 #include <algorithm>
 #include <map>
 #include <mutex>

@@ -1,4 +1,4 @@
-// Definitions and operations go to the calling thread's log.
+// Writes definitions and operations to the calling thread's log.
 #include "define.h"
 
 #include "agent/watch.h"

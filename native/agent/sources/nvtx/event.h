@@ -1,5 +1,6 @@
-// What an NVTX event says: its attributes, resolved to numbers. Handles are our numbers (string id, domain number) cast to
-// pointers: no look-up on the recording path.
+// Resolves the attributes of an NVTX event to numbers.
+// Handles are our numbers (string id, domain number) cast to pointers, so the recording path needs
+// no look-up.
 #pragma once
 
 #include "agent/sources/nvtx/extension/payload.h"

@@ -1,4 +1,5 @@
-// Pointers may be stale or garbage: the kernel reads for us and says so, where a direct read would end the program.
+// Reads memory of the program through the kernel.
+// A bad pointer is then an error, where a direct read would end the program.
 #include "foreign.h"
 
 #include <sys/uio.h>

@@ -1,4 +1,4 @@
-// Memory that a program's structures point to: read without trusting that it is there.
+// Reads memory that a program's structures point to, without trusting the pointer.
 #pragma once
 
 #include <cstddef>

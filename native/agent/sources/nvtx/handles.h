@@ -1,5 +1,6 @@
-// What a program holds where a second tool is chained is that tool's: here it becomes ours, and each argument of a call what
-// either of us is to see.
+// Translates handles between the program, a second NVTX tool and the agent.
+// With a second tool the program holds that tool's handles. Each argument of a call becomes two:
+// ours, and theirs.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +35,9 @@ uint64_t number(Pointer *handle) {
 
 // Open start/end ranges. No locks, because signal handlers and fork children come here: an entry is taken by its key, and
 // may be anywhere in a window behind the key's place.
+// The protocol. put() takes an entry by an exchange of `ours` from 0, writes the rest, and releases
+// `theirs`, which makes the entry visible. take() reads the rest, then wins the exchange of `theirs`
+// to 0, so a range ends once; only then `ours` becomes 0 and the entry free.
 class Ranges {
  public:
   bool put(uint64_t theirs, uint64_t ours, bool they_know) {

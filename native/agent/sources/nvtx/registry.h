@@ -1,4 +1,5 @@
-// What programs registered, by domain and number: found without locks, in signal handlers and fork children too.
+// Maps a domain and a number to a registered object.
+// Lookups take no lock, so they work in signal handlers and fork children too.
 #pragma once
 
 #include <atomic>

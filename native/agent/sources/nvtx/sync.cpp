@@ -1,4 +1,4 @@
-// Locks that programs make themselves: each step is one record.
+// Records locks that programs implement themselves: each step is one record.
 #include <algorithm>
 
 #include "define.h"

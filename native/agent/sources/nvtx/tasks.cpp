@@ -1,4 +1,5 @@
-// Tasks: what warplens.nvtx tells about code that takes turns on a thread. warplens_tasks() of the C ABI.
+// Records the tasks of warplens.nvtx.
+// warplens.nvtx calls warplens_tasks() of the C ABI when code takes turns on a thread.
 #include <atomic>
 
 #include "agent/session.h"

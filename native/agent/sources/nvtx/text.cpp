@@ -1,4 +1,4 @@
-// Wide texts, messages and JSON.
+// Converts wide texts, messages and JSON of NVTX calls.
 #include "text.h"
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Texts of NVTX calls. They are dead after the call: here they become numbers, or JSON.
+// Converts texts of NVTX calls to numbers or JSON.
+// The texts are valid only during the call.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// Time domains: clocks that programs register, and what ties them to others. A clock that the program lets us read is read
-// here when it is registered and when it is used; that gives its rate.
+// Converts times of the program's own clocks.
+// A clock that the program lets us read is read when it is registered and when it is used; two
+// readings give its rate.
 #include "time.h"
 
 #include <algorithm>

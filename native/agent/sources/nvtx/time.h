@@ -1,4 +1,5 @@
-// Clocks of the program: times of counters and of events that come later, in ns of our clock.
+// Converts times of the program's own clocks to the spool's clock.
+// They come with counters and with events that are submitted later.
 #pragma once
 
 #include <cstdint>

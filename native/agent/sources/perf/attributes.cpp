@@ -1,4 +1,5 @@
-// Everything is timed by CLOCK_MONOTONIC, the spool's clock.
+// Chooses the settings of perf events.
+// All events use CLOCK_MONOTONIC, the spool's clock.
 #include "attributes.h"
 
 #include <ctime>

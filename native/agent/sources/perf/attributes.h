@@ -1,4 +1,4 @@
-// What the kernel is asked to record.
+// Chooses the settings of perf events.
 #pragma once
 
 #include <linux/perf_event.h>

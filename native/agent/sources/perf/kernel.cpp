@@ -1,4 +1,5 @@
-// perf gives kernel addresses to every process that may sample the kernel, even if kernel.kptr_restrict hides them: the agent asks for both.
+// Decides whether samples may contain kernel addresses.
+// perf gives them even if kernel.kptr_restrict hides them, so the agent checks both settings.
 #include "kernel.h"
 
 #include <fcntl.h>

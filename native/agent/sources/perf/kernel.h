@@ -1,4 +1,4 @@
-// Where the kernel itself was when it took a sample: the addresses that it gives, where it hides none.
+// Kernel frames of a sample, if the kernel shows its addresses.
 #pragma once
 
 #include <cstddef>

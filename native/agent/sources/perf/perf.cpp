@@ -1,5 +1,6 @@
-// Native stacks and thread states, by perf events. One thread reads the switches of all CPUs; samples of a CPU are read by a thread on
-// that very CPU, so that the sampled one stands still meanwhile.
+// Records native stacks and thread states by perf events.
+// One thread reads the switches of all CPUs. A CPU's samples are read by a thread on that CPU, so
+// that the sampled thread stands still during it.
 #include <poll.h>
 #include <sched.h>
 #include <sys/syscall.h>

@@ -1,4 +1,8 @@
 // A perf event of one CPU, and the ring that the kernel writes it to.
+//
+// The protocol is perf's. The kernel writes records and then `data_head`; acquire pairs with that. The
+// reader releases `data_tail` behind each record, and the kernel never writes beyond it. Both numbers
+// only grow; their place in the ring is the number modulo its size.
 #pragma once
 
 #include <linux/perf_event.h>

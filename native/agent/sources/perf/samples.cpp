@@ -1,4 +1,5 @@
-// Reads PERF_RECORD_SAMPLE and its like as sample_attributes() asked for them.
+// Converts the kernel's sample records.
+// The fields of PERF_RECORD_SAMPLE are those that sample_attributes() chose.
 #include "samples.h"
 
 #include <sys/sysmacros.h>

@@ -1,4 +1,4 @@
-// Native samples of one CPU: from the kernel's records to stacks in the tree.
+// Converts the kernel's samples of one CPU to stacks in the tree.
 #pragma once
 
 #include <linux/perf_event.h>

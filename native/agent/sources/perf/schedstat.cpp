@@ -1,4 +1,5 @@
-// Sums are right, places within a look are not: a thread first waits for a CPU, then runs, then is blocked.
+// Estimates thread states from the scheduler's counters.
+// Sums are right, places within a look are not: waiting is put first, then running, then blocked.
 #include "schedstat.h"
 
 #include <fcntl.h>

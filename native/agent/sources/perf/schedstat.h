@@ -1,4 +1,4 @@
-// Thread states where perf events are not to be had: from what the scheduler has counted for each thread between two looks.
+// Estimates thread states from the scheduler's counters, where perf events are not available.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Each CPU has its own ring, and a thread is switched out on one and in on another: records are put in order before they count.
+// Merges the switches of all CPUs into states of threads.
+// A thread may leave one CPU and return on another, so the records of all rings are sorted first.
 #include "states.h"
 
 #include <unistd.h>

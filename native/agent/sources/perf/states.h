@@ -1,4 +1,4 @@
-// When threads ran, waited for a CPU, or were blocked: from the kernel's records of switches.
+// Computes when threads ran, waited for a CPU or were blocked, from the kernel's switch records.
 #pragma once
 
 #include <linux/perf_event.h>

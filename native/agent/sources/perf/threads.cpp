@@ -1,4 +1,4 @@
-// Reads /proc/…/task.
+// Lists the threads of the recorded process from /proc.
 #include "threads.h"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
-// The threads that the recorded process has when its events are opened: one, unless it is watched from outside.
+// Lists the threads of the recorded process.
+// When its events are opened it has one thread, unless an observer watches it from outside.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which traced calls run in each thread, and the spans that they become.
+// Tracks the traced calls of each thread, and writes them as spans.
 #include "calls.h"
 
 #include <new>

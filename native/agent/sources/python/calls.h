@@ -1,4 +1,5 @@
-// The calls of Python functions that are traced: what we know of each function's code, and what runs in each thread.
+// Tracks the traced calls of each thread.
+// It keeps facts about each function's code, and the running calls of each thread.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Exceptions where they are raised, and warnings that are shown.
+// Records exceptions where they are raised, and warnings that are shown.
 #include <algorithm>
 #include <string>
 

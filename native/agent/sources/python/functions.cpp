@@ -1,5 +1,6 @@
-// Named functions. With sys.monitoring the interpreter tells of calls of their code; earlier versions get a wrapper in the function's
-// place, once its module has been imported.
+// Traces the functions that the user named.
+// With sys.monitoring the interpreter reports calls of their code. In earlier versions a wrapper
+// replaces the function after the import of its module.
 #include <new>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Garbage collections: a C function among gc.callbacks.
+// Records garbage collections by a C function among gc.callbacks.
 #include <atomic>
 #include <new>
 

@@ -1,5 +1,11 @@
-// Which thread holds the GIL, and which ones wait for it, from the GIL's conditions as the larger
-// stub sees them. Brief waits are only summed up.
+// Records which thread holds the GIL and which wait for it.
+// It sees the GIL's condition variables through the larger stub. Brief holds and waits are only
+// summed up.
+//
+// The protocol. The hook runs on the thread that takes, releases or waits for the lock, and writes only
+// to that thread's Thread. So no two threads write one field; `held_since` and `waits_since` are
+// atomic because the thread that ends the recording reads them (end_gil). `gate` is the window's gate
+// at the begin: an interval counts only if that window is still open at its end.
 #include <algorithm>
 #include <cerrno>
 

@@ -1,4 +1,4 @@
-// What Python itself does: the GIL, collections, imports, calls.
+// Installs the hooks for the GIL, collections, imports and calls.
 #include <new>
 #include <string>
 

@@ -1,5 +1,6 @@
-// Imports: a C function in the place of importlib's _find_and_load, which is asked for each module that is not there yet. Being no Python
-// function it leaves no line in tracebacks.
+// Records imports.
+// A C function replaces importlib's _find_and_load, which runs for each module that is not imported
+// yet. A C function leaves no line in tracebacks.
 #include "parts.h"
 #include "threads.h"
 

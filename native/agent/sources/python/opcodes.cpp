@@ -1,5 +1,6 @@
-// The names of an interpreter's instructions, from its own module `opcode`: the numbers differ between versions. It is asked once, before
-// the program begins, and the program does not find more modules imported than before.
+// Reads the names of an interpreter's instructions.
+// They come from its own module `opcode`, as the numbers differ between versions. It is imported
+// once, before the program begins, and removed from sys.modules again.
 #include "opcodes.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// The names of an interpreter's instructions.
+// Reads the names of an interpreter's instructions.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
-// What threads of a Python without a GIL wait for: locks of objects, and one another, where all have to stand still. CPython keeps a
-// waiting thread's semaphore on its stack, right behind the address of what it waits for; the larger stub sees the semaphore.
+// Records the waits of threads in a Python without a GIL.
+// They wait for locks of objects, and for each other when all have to stand still. CPython keeps a
+// waiting thread's semaphore on its stack, right behind the address of the awaited object; the
+// larger stub sees the semaphore.
 #include <link.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The parts of what Python itself does: each is put into every interpreter by the same thread, once.
+// The parts of the Python source.
+// One thread installs each part once in every interpreter.
 #pragma once
 
 #include <atomic>

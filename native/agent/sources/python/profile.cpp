@@ -1,4 +1,5 @@
-// Every call of a Python function: with sys.monitoring where there is one, else as a profiler of each thread.
+// Traces every call of a Python function.
+// It uses sys.monitoring if there is one, else a profiler of each thread.
 #include "agent/python/memory/objects.h"
 #include "calls.h"
 

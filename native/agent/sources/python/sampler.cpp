@@ -1,4 +1,5 @@
-// Stacks of Python, by the clock: one thread of ours looks at all threads, and holds no lock of theirs.
+// Samples Python stacks by the clock.
+// One thread of the agent reads all threads, and holds no lock of theirs.
 #include <unistd.h>
 
 #include <algorithm>

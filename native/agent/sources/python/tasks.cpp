@@ -1,4 +1,5 @@
-// Tasks of concurrent.futures and multiprocessing.Pool, where their workers run them, under the names of the functions that were given.
+// Records tasks of concurrent.futures and multiprocessing.Pool.
+// They are recorded in their workers, under the names of the submitted functions.
 #include "tasks.h"
 
 #include <string>

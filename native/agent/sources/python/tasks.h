@@ -1,4 +1,4 @@
-// Tasks of executors and pools.
+// Records tasks of executors and pools.
 #pragma once
 
 #include "agent/python/hooks/wrapper.h"

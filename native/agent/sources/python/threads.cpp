@@ -1,4 +1,9 @@
-// Keeps something of each thread that Python runs in. What an ended thread leaves serves the next one.
+// Holds the agent's state of each Python thread.
+// The entry of an ended thread is used again by the next one.
+//
+// The protocol. The list only grows: a Thread is pushed once, by a compare-exchange of the head, and
+// `next` never changes, so readers walk it without a lock. An ended thread's entry is marked not
+// `taken`, and one new thread wins it by an exchange.
 #include "threads.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// What we keep of each thread that Python runs in.
+// Holds the agent's state of each Python thread.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// Reads kFunctionsFile: a function in each line, module, colour (ARGB in hexadecimal digits, or nothing) and name with tabs between.
+// Reads the list of functions to trace.
+// One function a line in kFunctionsFile: module, colour (ARGB in hex, or empty) and name, with tabs.
 #include "wanted.h"
 
 #include <fcntl.h>

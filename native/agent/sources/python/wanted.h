@@ -1,4 +1,4 @@
-// The functions that the user wants traced, as the launcher wrote them down.
+// Reads the list of functions to trace, as the launcher wrote it.
 #pragma once
 
 #include <atomic>

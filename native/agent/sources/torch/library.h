@@ -1,4 +1,4 @@
-// What the agent calls of PyTorch, found by name in the library that the program has loaded.
+// The functions of PyTorch that the agent calls, found by name in the loaded library.
 #pragma once
 
 #include <string>

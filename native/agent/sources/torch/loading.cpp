@@ -1,4 +1,5 @@
-// Waits until the program has loaded PyTorch, in a thread of ours that looks at the loader's list, then listens to its operators.
+// Waits until the program has loaded PyTorch.
+// A thread of the agent checks the loader's list, then subscribes to PyTorch's operators.
 #include <link.h>
 #include <unistd.h>
 

@@ -1,5 +1,7 @@
-// PyTorch calls these for every operator, in the thread that runs it. A range that is open carries the address of PyTorch's record, by
-// which its end finds it: records need not end in the order of their stack.
+// Records operators when they begin and end.
+// PyTorch calls these for every operator, in the thread that runs it. An open range carries the
+// address of PyTorch's record, by which the end finds it: records need not end in the order of
+// their stack.
 #include "ops.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Operators as they begin and end.
+// Records operators when they begin and end.
 #pragma once
 
 #include <cstring>

@@ -85,6 +85,9 @@ def figures(report: Report, selection: Selection, step_rows: pa.Table | None) ->
 def _figures(rows: ComparableRows, stepped: bool) -> pa.Table:
     """Return the row of each name of a kind."""
     number = len(rows.names)
+    # Rows by name, then length, so the rows of name i are length[first[i] : first[i] + count[i]],
+    # the shortest first. Least, greatest and every quantile are then single elements of that
+    # stretch.
     order = np.lexsort((rows.length, rows.code))
     length = rows.length[order]
     count = np.bincount(rows.code, minlength=number)
@@ -100,6 +103,8 @@ def _figures(rows: ComparableRows, stepped: bool) -> pa.Table:
         "total": total,
         "mean": mean,
         **{
+            # Quantile p of n values is the ceil(p * n)-th smallest: of 5 values the median is the
+            # 3rd.
             name: length[first + np.maximum(np.ceil(part * count).astype(np.int64), 1) - 1]
             for name, part in _QUANTILES.items()
         },
@@ -117,6 +122,9 @@ def _each_step(rows: ComparableRows, number: int, stepped: bool) -> dict[str, np
     inside = np.flatnonzero(rows.step >= 0) if stepped else rows.step[:0]
     if len(inside):
         width = int(rows.step.max()) + 1
+        # One number for each (name, step): with 3 steps, name 2 in step 1 is cell 7. Sorted by it,
+        # `reduceat` sums the time of each cell. Steps without the name have no cell, so mean and
+        # variance are over the steps that have it.
         cell = rows.code[inside].astype(np.int64) * width + rows.step[inside]
         order = np.argsort(cell, kind="stable")
         cell = cell[order]

@@ -99,6 +99,8 @@ class _Line:
         top = (code[rows] + 1) * self.length - 1
         first = np.maximum(start[rows] + shift, code[rows] * self.length)
         last = np.minimum(end[rows] + shift, top)
+        # Keep only rows that overlap a stretch. `near` is the first stretch that ends after the row
+        # begins; the row overlaps it if that stretch begins before the row ends.
         near = np.searchsorted(self.end, first, side="right")
         met = near < len(self.end)
         met[met] = self.begin[near[met]] < last[met]
@@ -154,6 +156,9 @@ def filled(report: Report, stretches: pa.Table) -> pa.Table:
 
 def _descending(group: Int64Array, values: Int64Array) -> Int64Array:
     """Return the order by group, which they are in already, and within it the greatest first."""
+    # Group and value in one number, as one sort of numbers is faster than `lexsort`. With width 10,
+    # value 3 of group 2 sorts as 26 and value 7 as 22, so the greater value comes first. `lexsort`
+    # serves if the product would overflow.
     width = int(values.max(initial=0)) + 1
     if len(group) and (int(group[-1]) + 1) < _MOST // width:
         return np.argsort(group * width + (width - 1 - values), kind="stable")
@@ -270,6 +275,9 @@ def _meetings(
     start: Int64Array, end: Int64Array, first: Int64Array, last: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
     """Return the positions of pieces and of the disjoint, sorted intervals that they overlap."""
+    # A piece overlaps the intervals that end after its start and begin before its end. They are a
+    # run, [low, low + count). For low = [0, 1] and counts = [2, 1] the pairs are (0, 0), (0, 1),
+    # (1, 1).
     low = np.searchsorted(last, start, side="right")
     counts = np.maximum(np.searchsorted(first, end) - low, 0)
     left = np.repeat(np.arange(len(start)), counts)
@@ -283,6 +291,11 @@ def _without(
 
     `first`, `last`: what is gone of each, in order.
     """
+    # A piece with n holes leaves n + 1 gaps. [0, 10) with holes [2, 3) and [5, 7) has
+    #     begins  0  3  7    the start of the piece, then the end of each hole
+    #     ends    2  5  10   the start of each hole, then the end of the piece
+    # `places` is where a piece's first gap stands in these arrays, `holes` where the gap before
+    # each hole stands. Empty gaps are dropped at the end.
     counts = np.bincount(piece, minlength=len(start)) if len(piece) else np.zeros(len(start), np.int64)
     places = (
         np.cumsum(counts) - counts + np.arange(len(start))

@@ -159,10 +159,15 @@ def _meetings(
 
     `first` is sorted; its intervals hardly overlap.
     """
+    # The intervals hardly overlap, so their ends may fall a little. The running maximum of the ends
+    # never falls, so it can be searched. It may add an interval that ended before `start`, never
+    # miss one, and the caller cuts each pair to its true overlap.
     low = np.searchsorted(np.maximum.accumulate(last), start, side="right")
     counts = np.maximum(np.searchsorted(first, end) - low, 0)
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
+    # Portions of about _AT_ONCE pairs, as all pairs may not fit into memory. An interval's pairs
+    # are never divided.
     edges = [
         0,
         *np.unique(np.searchsorted(ends, np.arange(_AT_ONCE, total, _AT_ONCE), side="right")).tolist(),

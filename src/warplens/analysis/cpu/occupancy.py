@@ -22,6 +22,7 @@ _GREY = 0x9E9E9E  # off the CPU: that does not look like work
 
 # As `cells_of` needs them. The tables of calls hold what ran within another call as well; of OS calls that is not shown.
 _COLUMNS = "NULL::BIGINT AS task, NULL::VARCHAR AS domain, false AS unfinished, 'PushPop' AS style"
+# A call is an outermost one if it ends later than everything that began before it on its thread.
 _OUTERMOST = """QUALIFY coalesce("end" > max("end") OVER (PARTITION BY thread ORDER BY "start", "end" DESC
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), true)"""
 

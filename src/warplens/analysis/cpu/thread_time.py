@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow as pa
 import warplens.report.arrow_compute as pc
 from warplens.analysis.cpu.frames import FrameTable
 from warplens.analysis.cpu.own_code import OwnCode
+from warplens.analysis.once import once
 from warplens.arrays import Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 _COLUMNS = ["id", "process", "thread", "start", "end", "kind", "count", "weight", "on_cpu", "task", "stack"]
 _STATES = ("running", "runnable", "blocked")
-_codes: WeakKeyDictionary[Report, OwnCode] = WeakKeyDictionary()
-_Asked = tuple[int, int, int, int]  # processes and times, from and to
-_threads: WeakKeyDictionary[Report, dict[_Asked, tuple[ThreadTime, ...]]] = WeakKeyDictionary()
 _ALL = 1 << 62
 _FEW = 64  # ticks of a row that are looked at one by one
 
@@ -67,12 +64,10 @@ class ThreadTime:
         return min(max(int(self.samples["start"][0].as_py()) - self.begin, 0), self.whole)
 
 
+@once
 def own_code(report: Report) -> OwnCode:
     """Return whose code the stacks of a report were in."""
-    code = _codes.get(report)
-    if code is None:
-        code = _codes[report] = OwnCode.of(FrameTable.of(report))
-    return code
+    return OwnCode.of(FrameTable.of(report))
 
 
 def read_samples(report: Report, low: int = 0, high: int = _ALL) -> pa.Table:
@@ -98,11 +93,13 @@ def thread_times(
     if not report.tables["samples"]:
         return ()
     low, high = processes if processes is not None and len(report.manifests) > 1 else (0, _ALL)
-    asked = (low, high, *(window or (0, _ALL)))
-    known = _threads.setdefault(report, {})
-    if asked not in known:
-        known[asked] = tuple(_times(report, read_samples(report, low, high), begin=asked[2], end=asked[3]))
-    return known[asked]
+    return _all_times(report, (low, high), window or (0, _ALL))
+
+
+@once
+def _all_times(report: Report, processes: tuple[int, int], window: tuple[int, int]) -> tuple[ThreadTime, ...]:
+    samples = read_samples(report, *processes)
+    return tuple(_times(report, samples, begin=window[0], end=window[1]))
 
 
 def _times(report: Report, samples: pa.Table, begin: int, end: int) -> Iterator[ThreadTime]:
@@ -200,6 +197,8 @@ def _seen(
     if exact:
         few = np.flatnonzero(count <= _FEW)
         number = count[few].astype(np.int64)
+        # The ticks of a row are spread evenly from its start to its end: 3 ticks of [10, 30] are at
+        # 10, 20 and 30. `tick` counts from 0 in each row.
         row = np.repeat(np.arange(len(few)), number)
         tick = np.arange(len(row)) - np.repeat(np.cumsum(number) - number, number)
         start, end = (np.asarray(samples[name].to_numpy(), np.int64)[few] for name in ("start", "end"))
@@ -260,6 +259,8 @@ def _within(start: Int64Array, end: Int64Array, time: Int64Array) -> Int64Array:
     """
     if not len(start):
         return np.zeros(len(time), np.int64)
+    # before[i] is the length of the first i intervals. For [0, 4) and [6, 9) it is [0, 4, 7]. Time
+    # 8 has the interval [6, 9) around it: 4 ns before that interval and 2 ns in it make 6.
     before = np.concatenate(([0], np.cumsum(end - start)))
     at = np.searchsorted(start, time, side="right")
     last = np.maximum(at - 1, 0)

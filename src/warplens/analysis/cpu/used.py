@@ -62,6 +62,8 @@ def _over_time(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Float64A
 
 def _before(times: Int64Array, edges: Int64Array) -> Float64Array:
     """Return of each edge the sum of its distances to the times before it."""
+    # For times [1, 4] and edge 6 the distances are 5 and 2. Their sum is 2 * 6 - (1 + 4), so the
+    # prefix sums of the times answer every edge at once.
     times = np.sort(times)
     sums = np.concatenate(([0.0], np.cumsum(times, dtype=np.float64)))
     count = np.searchsorted(times, edges)

@@ -80,5 +80,6 @@ def add_end(
 
 def _busiest(calls: RecordedCalls, host: Host) -> Int64Array:
     """Return the threads, those with the most calls first."""
+    # host.threads is sorted, so the place of a thread in it is its number from 0 on.
     number = np.bincount(np.searchsorted(host.threads, calls.columns["thread"]), minlength=len(host.threads))
     return np.argsort(-number, kind="stable")

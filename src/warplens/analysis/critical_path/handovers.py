@@ -100,6 +100,10 @@ def _by_calls(calls: RecordedCalls) -> list[Handover]:
         theirs = np.flatnonzero(thread == waiter)
         for helper in np.setdiff1d(np.unique(thread[ours]), [waiter]).tolist():
             mine = np.flatnonzero(thread == helper)
+            # gap n lies behind call n - 1 of the waiter and before its call n; gap 0 lies before
+            # its first call and has no call that could wait. A call lies whole in its gap if no
+            # call of the waiter begins during it (the second search gives the same gap) and call n
+            # - 1 had returned before it began.
             gap = np.searchsorted(start[theirs], start[mine], side="right")
             whole = (gap > 0) & (gap == np.searchsorted(start[theirs], end[mine], side="left"))
             whole &= end[theirs[np.maximum(gap - 1, 0)]] <= start[mine]

@@ -73,6 +73,8 @@ def read_calls(report: Report, window: Window | None) -> RecordedCalls:
     order = np.lexsort((-columns["end"], columns["start"], columns["thread"]))
     columns = {name: values[order] for name, values in columns.items()}
     _, parent = native.nest(*(np.ascontiguousarray(columns[name]) for name in ("thread", "start", "end")))
+    # Pointer jumping: root[i] moves to its parent until no parent is left. Calls that nest d deep
+    # need d passes over the inner calls.
     root = np.arange(len(parent))
     while len(inner := np.flatnonzero(parent[root] >= 0)):
         root[inner] = parent[root[inner]]

@@ -116,6 +116,8 @@ def items(
     begin, end = builder.add_points(work.columns["start"]), builder.add_points(work.columns["end"])
     number = things + np.arange(len(work))
     length = work.columns["end"] - work.columns["start"]
+    # A kernel of a collective ends when the last rank has come, so its end depends on an edge from
+    # all ranks and not on its own length.
     length[joined] = 0
     builder.add_edges(begin, end, length, kind=WORK, thing=number)
     launch = calls.find(work.columns["api"])
@@ -125,6 +127,9 @@ def items(
         ["process", "device", "stream", "start", "event", "event_sync", "api"],
         window=window,
     )
+    # Marks in the order of streams: first every cudaEventRecord (`recorded`), then every
+    # cudaStreamWaitEvent (`waiting`). An edge later connects the mark of a record with the mark of
+    # each wait for it.
     waiting = np.flatnonzero(np.array([kind == "Stream wait event" for kind in waits.kind], bool))
     recorded_call = calls.find(events["api"])
     recorded = np.where(

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 SHORTLY = 10_000  # ns: longer than from the end of one operation to the begin of the next that waited for it
 NEVER = -(1 << 62)
 GUESSED = 0x80  # on a kind: nothing says so, but time
+# A wait for an event belongs to the latest recording of that event before it. Ids of calls grow
+# with time, so the ASOF join takes the greatest `e.api` below `w.api`.
 _WAITS = """
 SELECT w.process, wd.device, w.stream, w.api, ed.device AS from_device, e.stream AS from_stream, e.api AS from_api
 FROM (SELECT * FROM syncs WHERE kind = 'Stream wait event' AND api IS NOT NULL AND stream IS NOT NULL) w

@@ -97,6 +97,8 @@ class Gaps:
         )
         self._add(own, start, until, cause=np.full(len(own), _SYNC, np.uint8))
         first = first + caught
+        # The wait that was under way at the start is done, so each gap has the waits [first,
+        # behind) left.
         counts = np.maximum(behind - first, 0)
         # the waits in each gap, one after the other, and the time between them
         which = np.repeat(np.arange(len(own)), counts)

@@ -67,6 +67,8 @@ def launched(gpu: GpuWork, calls: ApiCalls) -> Iterator[tuple[int | None, Launch
         own = np.flatnonzero(known & (kept >= offsets[number]) & (kept < offsets[number + 1]))
         if len(own):
             here = kept[own] - offsets[number]
+            # When the stream was free for an operation: the greatest end of the operations before
+            # it. The first one found it free from the start.
             free = np.concatenate(([NEVER], np.maximum.accumulate(track.end)[:-1]))[here]
             part = Launched(
                 called[own],

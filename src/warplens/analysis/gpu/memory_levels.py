@@ -19,6 +19,9 @@ SERIES = ("CUDA", "tensors", "reserved")
 
 _STEP = "CASE operation WHEN 'allocate' THEN bytes WHEN 'free' THEN -bytes ELSE 0 END"
 # Where totals are not recorded, they are counted from the first row.
+# Totals are by kind of memory, and the level adds up all kinds. So each row counts its difference
+# to the row before it of its kind: totals [4, 6] of one kind and [3] of another are the steps +4,
+# +2, +3.
 _CUDA = f"""
 SELECT process, coalesce(device, -1) AS device, "start",
        coalesce(sum(step) OVER (PARTITION BY process, device ORDER BY "start", id), 0)::BIGINT AS value

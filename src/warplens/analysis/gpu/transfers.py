@@ -100,6 +100,10 @@ def in_bins(what: Moved, edges: Float64Array) -> Float64Array:
     """Return how many bytes were moved between each two edges."""
     length = (what.end - what.start).astype(np.float64)
     lasting = length > 0
+    # A copy of 100 bytes from 10 to 20 moves 10 bytes/ns: its rate rises by 10 at 10 and falls by
+    # 10 at 20. The running sum of such edges is the rate at each moment, and the integral over
+    # that, `lines`, is the number of bytes moved so far. A stretch has the difference at its two
+    # edges.
     rate = what.bytes[lasting] / length[lasting]
     times = np.concatenate([what.start[lasting], what.end[lasting]]).astype(np.float64) - edges[0]
     order = np.argsort(times, kind="stable")

@@ -85,6 +85,8 @@ class Balance:
 
 def ctas(units: Units) -> Ctas:
     """Return the blocks that warps belong to."""
+    # Warps of one block stand together, so each block is a stretch [first[i], first[i + 1]). It
+    # lasts from its first warp's start to its last warp's end.
     order = np.lexsort((units.id, units.cta, units.launch))
     launch, cta = units.launch[order], units.cta[order]
     first = _edges(launch, cta)

@@ -90,6 +90,9 @@ def _closed(block: Int64Array) -> npt.NDArray[np.bool_]:
     """Return behind which units no later one belongs to a block of theirs or of those before."""
     if not len(block):
         return np.zeros(0, bool)
+    # Behind unit i no later unit has a block number up to the greatest so far. For blocks [0, 1, 0,
+    # 2] the greatest so far is [0, 1, 1, 2] and the least of the later ones [0, 0, 2, -], so a cut
+    # is possible behind units 2 and 3.
     later = np.minimum.accumulate(block[::-1])[::-1]
     return np.append(np.maximum.accumulate(block)[:-1] < later[1:], True)
 

@@ -98,6 +98,8 @@ def launches(report: Report, selection: Selection) -> IntrakernelLaunches:
 
     Raises MissingData where there are none, or none of them was read.
     """
+    if not report.tables["intrakernel_launches"]:  # several rules look
+        raise MissingData(f"does not contain in-kernel (warplens.intrakernel) data{selection.place(report)}.")
     rows = report.sql(
         f"""SELECT id, "start", "end", process, coalesce(device, -1)::INTEGER AS device, {_LABEL} AS label, dropped, units_lost,
                    coalesce(needed_slots, 0)::BIGINT AS needed_slots, coalesce(sample_blocks, 1)::BIGINT AS sample_blocks,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from warplens.report.report import Report
 
 # How many regions of the warp are open where one begins is its lane; asynchronous ones cross the others, so they are below them.
+# Each region becomes two edges, +1 at its begin and -1 at its end. The running sum at a begin,
+# minus 1, is the number of regions that were open: its lane. At one time, ends come before begins.
 _REGIONS = """(
   SELECT id, process, thread, NULL::BIGINT AS task, domain, message, NULL::UINTEGER AS color, false AS unfinished, 'PushPop' AS style,
          (own + CASE WHEN apart THEN coalesce(max(own) FILTER (NOT apart) OVER (PARTITION BY thread), -1) + 1 ELSE 0 END)::INTEGER AS depth,

@@ -51,6 +51,8 @@ def _within(start: Int64Array, end: Int64Array, edges: Int64Array) -> Int64Array
 
 def _before(times: Int64Array, edges: Int64Array) -> Int64Array:
     """Return how far times before each edge are away from it, added up."""
+    # As in a histogram of distances: for n times before edge e the distances add up to n * e -
+    # sum(times).
     ordered = np.sort(times) - edges[0]
     sums = np.append(0, np.cumsum(ordered))
     number = np.searchsorted(ordered, edges - edges[0], "right")
@@ -72,6 +74,9 @@ def _units(unit: Int64Array, start: Int64Array, end: Int64Array, edges: Int64Arr
     begin = base + first
     begin[1:] = np.maximum(begin[1:], reach[:-1] + 1)  # what the unit was seen in before counts once
     some = begin <= base + last
+    # +1 in the first new slice of an interval, -1 behind its last: the running sum is the number of
+    # units in each slice. A unit with intervals in the slices [1, 2] and [2, 4] adds +1 at 1, -1 at
+    # 3, +1 at 3, -1 at 5, so each of the slices 1 to 4 counts it once.
     change = np.zeros(slices + 1, np.int64)
     np.add.at(change, (begin - base)[some], 1)
     np.add.at(change, last[some] + 1, -1)

@@ -71,6 +71,8 @@ def nested(
     length = end - start
     statistics = figures(start[kept], end[kept], group)
     del start, end
+    # A call that is not inside another call of its label counts whole, others not at all: recursion
+    # f > g > f counts the outer f once, as does an import inside itself.
     np.add.at(sums["whole"], group, np.where(outer, length[kept], 0))
     inside = np.flatnonzero(above >= 0)
     inner = length[inside]

@@ -45,6 +45,9 @@ def pieces(report: Report, selection: Selection, table: str) -> str:
         return (
             f"(SELECT *, {_PART} FROM (SELECT *, {inside} AS inside FROM {chosen(report, selection, table)}))"
         )
+    # The time in spans before a moment t is F(t) = before + min(t, last) - first, of the last span
+    # that begins before t; 0 if none does. A row has F(end) - F(start) inside. With the spans [0,
+    # 7) and [9, 10), the row [5, 12) has 8 - 5 = 3 ns inside.
     covered = "coalesce({0}.before + least(row.{1}, {0}.last) - {0}.first, 0)"
     return f"""(WITH spans AS MATERIALIZED {spans(report, selection)}
         SELECT *, {_PART} FROM (
@@ -98,6 +101,9 @@ def spans(report: Report, selection: Selection) -> str:
 
     Columns: thread, first, last (disjoint), before (ns in earlier ones).
     """
+    # A range begins a new island if it starts after everything before it has ended: [0, 5), [3, 7),
+    # [9, 10) have reach NULL, 5, 7, so 9 > 7 starts the second island. Counting such starts numbers
+    # the islands, and each island is one span. `before` is the running sum of the spans' lengths.
     reach = 'max("end") OVER (PARTITION BY thread ORDER BY "start", "end" ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)'
     return f"""(
         WITH edges AS (SELECT *, {reach} AS reach FROM {_ranges(report, selection)}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warplens.analysis.once import once
 from warplens.analysis.steps.steps import steps
 from warplens.errors import MissingData
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from warplens.report.selection import Selection
 
 
+@once
 def leading(report: Report, selection: Selection) -> dict[int, int]:
     """Return the thread of each process that the others wait for.
 
@@ -23,7 +25,7 @@ def leading(report: Report, selection: Selection) -> dict[int, int]:
     leader = {row["process"]: row["thread"] for row in report.sql(first).to_pylist()}
     launching = """SELECT process, thread FROM (SELECT process, thread, count(*) AS calls FROM cuda_api GROUP BY ALL)
                    QUALIFY calls * 10 >= sum(calls) OVER (PARTITION BY process) ORDER BY process, thread DESC"""
-    for row in report.sql(launching).to_pylist():
+    for row in report.sql(launching).to_pylist() if report.tables["cuda_api"] else ():
         leader[row["process"]] = row["thread"]
     try:
         known = steps(report, selection)

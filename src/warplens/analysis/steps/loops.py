@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from warplens.analysis.gpu.ops import during
+from warplens.analysis.once import once
 from warplens.analysis.steps.steps import base_name, steps
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
@@ -37,9 +37,6 @@ _EARLY = 3  # iterations among which slow ones need not be neighbours
 _SLOW = 1.5  # times the usual: iterations at the begin that take longer belong to the start-up
 _MOST = 1 << 24  # kernels that are looked at
 _MOST_RANGES = 1 << 21  # among which steps are looked for: they take 100 bytes each
-
-
-_cache: WeakKeyDictionary[Report, dict[Selection, MainLoop | None]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,18 +63,12 @@ class MainLoop:
         return len(self.starts)
 
 
+@once
 def main_loop(report: Report, selection: Selection) -> MainLoop | None:
     """Return the main loop of the selected part; None where the program has none.
 
     Loops of several processes are one: from the first begin to the last end. Reports of very many ranges or kernels have none.
     """
-    known = _cache.setdefault(report, {})
-    if selection not in known:
-        known[selection] = _main_loop(report, selection)
-    return known[selection]
-
-
-def _main_loop(report: Report, selection: Selection) -> MainLoop | None:
     kernels = _kernels(report, selection)
     known: dict[int, tuple[str | None, Int64Array, int]] = {}
     for process, name, start, end in _named(report, selection):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens import native
+from warplens.analysis.once import once
 from warplens.analysis.steps.unnamed import unnamed_steps
 from warplens.errors import MissingData
 
@@ -27,7 +27,6 @@ _PEOPLE = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[ _#:/=.-]*\d+$")
-_cache: WeakKeyDictionary[Report, dict[str | None, pa.Table]] = WeakKeyDictionary()
 _COLUMNS = ("process", "thread", "index", "name", "start", "end", "range")
 
 
@@ -65,18 +64,16 @@ def steps(report: Report, selection: Selection, name: str | None = None) -> pa.T
     return rows
 
 
+@once
 def _all(report: Report, name: str | None) -> pa.Table:
     """Return the steps of the whole report. Many rules ask for them: they are looked for once."""
-    known = _cache.setdefault(report, {})
-    if name not in known:
-        wanted = _names(report, name)
-        named = (_of_process(report, process, names) for process, names in wanted.items())
-        parts = [part for part in named if part is not None and part.num_rows]
-        if name is None:
-            parts += [_indexed(rows) for rows in unnamed_steps(report, wanted)]
-        parts.sort(key=lambda part: int(part.column("process")[0].as_py()))
-        known[name] = pa.concat_tables(parts or [_nothing()])
-    return known[name]
+    wanted = _names(report, name)
+    named = (_of_process(report, process, names) for process, names in wanted.items())
+    parts = [part for part in named if part is not None and part.num_rows]
+    if name is None:
+        parts += [_indexed(rows) for rows in unnamed_steps(report, wanted)]
+    parts.sort(key=lambda part: int(part.column("process")[0].as_py()))
+    return pa.concat_tables(parts or [_nothing()])
 
 
 def base_name(message: str) -> str:

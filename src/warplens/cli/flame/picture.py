@@ -148,6 +148,8 @@ def _edges(flame: Flame, width: int) -> tuple[Int64Array, Int64Array]:
 
 
 def _group_starts(flame: Flame) -> Int64Array:
+    # The group's number plus 1 as index leaves a 0 in front: group totals [5, 3] give [0, 5, 8],
+    # where each group begins and the end.
     roots = flame.tree.parent < 0
     sums = np.zeros(max(len(flame.groups), 1) + 1, np.int64)
     np.add.at(sums, flame.tree.group[roots] + 1, flame.tree.total[roots])

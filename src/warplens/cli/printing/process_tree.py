@@ -235,4 +235,4 @@ def _state(row: Row, hosts: bool) -> Iterator[str]:
         yield f"exit {status}"
     if row["not_recorded"] and row["ended"] != "exec":
         why = printable(row["not_recorded"])
-        yield why if why.startswith("made no") else f"not recorded: {why}"
+        yield why if why.startswith(("made no", "could not be started")) else f"not recorded: {why}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 import numpy as np
+import numpy.typing as npt
 
 from warplens.analysis.cpu.whereabouts import whereabouts
 from warplens.analysis.memory import largest
@@ -19,6 +20,8 @@ from warplens.model.words import percent
 from warplens.storage.manifest import PROCESSES_PER_PART as PART
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from warplens.analysis.cpu.whereabouts import Whereabouts
     from warplens.report import Report
     from warplens.rules.base import Finding
@@ -381,11 +384,22 @@ def _without_sql(report: Report, manifest: Manifest) -> dict[str, int]:
     if manifest.rows("samples"):
         rows = report.table("samples", ["process", "kind", "count"])
         process, count = (np.asarray(rows[name].to_numpy(), np.int64) for name in ("process", "count"))
-        kind = np.asarray(rows["kind"].cast("string").to_numpy(zero_copy_only=False), str)
         here = (process >= low) & (process <= high)
-        facts["native samples"] = int(count[here & (kind == "native")].sum())
-        facts["Python samples"] = int(count[here & (kind == "python")].sum())
+        for name, kind in (("native samples", "native"), ("Python samples", "python")):
+            facts[name] = int(count[here & _is_kind(rows["kind"], kind)].sum())
     return facts
+
+
+def _is_kind(kinds: pa.ChunkedArray, kind: str) -> npt.NDArray[np.bool_]:
+    """Say which samples are of a kind, by the numbers of the words: there may be millions."""
+    return np.concatenate(
+        [
+            np.array([word == kind for word in chunk.dictionary.to_pylist()], np.bool_)[
+                chunk.indices.to_numpy(zero_copy_only=False)
+            ]
+            for chunk in kinds.chunks
+        ]
+    )
 
 
 def _windows(report: Report, manifest: Manifest, facts: dict[str, int]) -> Iterator[str]:

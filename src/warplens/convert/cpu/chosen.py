@@ -138,6 +138,8 @@ class Chosen:
             at = np.flatnonzero(self._kept(block, start, block["end"].astype(np.int64)))
             if not len(at):
                 continue
+            # Rows of one slice whose records lie at most _GAP records apart become one stretch:
+            # reading a few unwanted records is cheaper than reading many small stretches.
             of = np.searchsorted(self._bounds[1:], start[at], side="right")
             places_ = offsets[at]
             begins = np.append(True, (of[1:] != of[:-1]) | (places_[1:] - places_[:-1] > _GAP * size))
@@ -169,6 +171,8 @@ def _in_order(order: Int64Array, start: Int64Array, end: Int64Array) -> Int64Arr
     if (begin[1:] < begin[:-1]).any():
         order = order[np.argsort(begin, kind="stable")]
         begin = start[order]
+    # tied[i] says that row i starts with row i - 1. A row belongs to a group of equal starts if it
+    # is tied to its predecessor or its successor; only those few rows are sorted by end.
     tied = np.zeros(len(begin) + 1, bool)
     tied[1:-1] = begin[1:] == begin[:-1]
     tied = np.flatnonzero(tied[1:] | tied[:-1])

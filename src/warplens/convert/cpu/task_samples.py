@@ -77,6 +77,8 @@ class _Lanes:
         ] = {}  # of each task, in order of start: its first start, its last end
         for piece in chosen.pieces():
             key = _task_of(piece)
+            # Rows come in order of start, so the first row of a task has its first start; a start
+            # from an earlier piece stays.
             tasks, first, code = np.unique(key, return_index=True, return_inverse=True)
             last = np.zeros(len(tasks), np.int64)
             np.maximum.at(last, code.reshape(-1), piece.end)

@@ -24,6 +24,9 @@ def nested(
     for first, last in pairwise([0, *edges.tolist(), len(mine)]):
         rows = mine[first:last]
         inner = driver[rows]
+        # The furthest end of the runtime's calls so far. A driver call that begins later and ends
+        # by then lies within one of them: runtime [0, 9), driver [2, 5) has 5 <= 9. Driver calls
+        # count as -1, so they contain nothing.
         reach = np.maximum.accumulate(np.where(inner, -1, end[rows]))
         is_nested[rows] = inner & (end[rows] <= reach)
     return is_nested

@@ -29,6 +29,8 @@ class OwnCalls:
             mine = np.flatnonzero(tid == thread)
             first, last = np.searchsorted(self._tid, [thread, thread + 1])
             begins, ends = self._begin[first:last], self._end[first:last]
+            # The times of a thread do not overlap, so only the last that began before a call can
+            # contain it. Index -1 reads the appended 0, which `place >= 0` drops.
             place = np.searchsorted(begins, start[mine], side="right") - 1
             out[mine] = (place >= 0) & (np.append(ends, 0)[place] >= end[mine])
         return out

@@ -68,6 +68,8 @@ class Batch:
         heads = np.stack([piece[: layout.HEADER_BYTES] for piece, _, _ in self.pieces]).view("<u4")
         units, slots, stride = (heads[:, word].astype(np.int64) for word in (_UNITS, _SLOTS, _STRIDE))
         edges = np.append(0, np.cumsum(units))
+        # The units of all pieces become the rows of one matrix, each padded to the widest stride.
+        # Pieces of 2 and 3 units have edges [0, 2, 5], and unit i of piece p is row edges[p] + i.
         wide = int(stride.max())
         raw = np.zeros(layout.HEADER_BYTES + int(edges[-1]) * wide, np.uint8)
         body = raw[layout.HEADER_BYTES :].reshape(-1, wide)

@@ -73,6 +73,8 @@ def _windows(
     total = np.cumsum(counts)
     if not total.any():
         return
+    # Portions of about _AT_ONCE pairs. Within a portion, launch i pairs with the kernels first[i],
+    # first[i] + 1, …: number[i] of them.
     cuts = np.searchsorted(total, np.arange(0, int(total[-1]), _AT_ONCE), "right").tolist()
     for begin, end in pairwise([*cuts, len(mine)]):
         number = counts[begin:end]
@@ -147,6 +149,10 @@ def _agreed(low: Int64Array, high: Int64Array, launch: Int64Array) -> tuple[Int6
 
     Where that is one launch, or several offsets do, a doubt for none.
     """
+    # Each pair of launch and kernel allows the offsets [low, high] between the clocks. A sweep over
+    # their edges (+1 at a low, -1 at a high) counts the pairs that allow each offset. [0, 4], [3,
+    # 9] and [20, 25] agree best in [3, 4], with 2 pairs: the offset is 3 and the doubt half of the
+    # length.
     count = len(low)
     edges = np.concatenate([low, np.maximum(high, low)])
     step = np.repeat([1, -1], count)

@@ -39,6 +39,8 @@ class Kept:
     def _trim(self) -> None:
         if self._events <= self._keep:
             return
+        # Which events are among the first `keep` of all pieces together; each piece then keeps its
+        # part of them.
         edges = np.cumsum([0, *(len(piece.events) for piece in self._pieces)])
         start = np.concatenate([piece.events["start"] for piece in self._pieces])
         first = np.zeros(len(start), bool)

@@ -75,6 +75,8 @@ def read_launches(noted: WideRecords | None, reads: WideRecords | None, spans: S
     theirs = reads.rows(reads.offsets()) if reads is not None else np.empty(0, _NOTHING)
     order = np.argsort(theirs["launch"], kind="stable")
     sought = theirs["launch"][order]
+    # "right" - 1 is the last record with that number. A number that is absent lands on another one,
+    # or on -1, and `known` drops it; the appended 0 and -1 are what index -1 reads.
     place = np.searchsorted(sought, mine["launch"], side="right") - 1  # the last one, should there be several
     known = (place >= 0) & (np.append(sought, 0)[place] == mine["launch"])
     return Launches(mine, theirs, np.where(known, np.append(order, -1)[place], -1))

@@ -52,11 +52,15 @@ def candidates(start: Int64Array, tid: Int64Array, calls: WideRecords, strings: 
     parts: list[tuple[Int64Array, ...]] = []
     for thread in np.unique(tid).tolist():
         mine, theirs = np.flatnonzero(tid == thread), np.flatnonzero(threads == thread)
+        # The calls of launch i are a run, [edges[i], edges[i + 1]): from its own note to the next
+        # note of the thread. The last launch has all that follow. At most _MOST of them are tried.
         edges = np.searchsorted(begins[theirs], np.append(start[mine], np.int64(1 << 62)))
         counts = np.minimum(np.diff(edges), _MOST)
         launch = np.repeat(mine, counts)
         within = np.arange(len(launch)) - np.repeat(np.cumsum(counts) - counts, counts)
         at = np.repeat(edges[:-1], counts) + within
+        # A call that begins after all earlier calls have ended is an outermost one. Counting those
+        # numbers the outermost calls; calls inside of one share its number.
         reach = np.maximum.accumulate(np.append(0, ends[theirs]))[:-1]
         parts.append((launch, correlation[theirs[at]], np.cumsum(begins[theirs] >= reach)[at]))
     launch, wanted, outer = (
@@ -134,6 +138,8 @@ def match(
         blocks=blocks[asked.launch],
     )
     launch, row = asked.launch[good], row[good]
+    # Candidates are in order of launch and time, so the first index of each launch is its earliest
+    # fitting call.
     first, at = np.unique(launch, return_index=True)
     out[first] = row[at]
     return out
@@ -144,6 +150,9 @@ def _before_captured(asked: Candidates, good: npt.NDArray[np.bool_]) -> npt.NDAr
 
     That was captured into a graph, and the work after it is another launch.
     """
+    # `missing` counts the outermost calls without a kernel before each one. A candidate counts
+    # while that number is still the one at the first call of its launch: for good = [T, T, F, T],
+    # four calls of one launch, missing is [0, 0, 0, 1], so the fourth drops out.
     new = np.ones(len(good), bool)
     new[1:] = (asked.launch[1:] != asked.launch[:-1]) | (asked.outer[1:] != asked.outer[:-1])
     if not len(new):

@@ -159,5 +159,7 @@ def _consensus(lower: Float64Array, upper: Float64Array) -> tuple[float, float]:
     step = np.concatenate([np.ones(len(lower), np.int64), -np.ones(len(upper), np.int64)])
     order = np.lexsort((-step, edges))
     open_now = np.cumsum(step[order])
+    # Begins sort before ends at one place (-step), so intervals that only touch count as open
+    # together.
     best = int(open_now.argmax())
     return float(edges[order[best]]), float(edges[order[min(best + 1, len(order) - 1)]])

@@ -128,6 +128,8 @@ def _texts(data: pa.Array, is_text: npt.NDArray[np.bool_]) -> pa.Array:
 
 def _blocks(size: npt.NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
     """Cut rows into blocks that hold about `_BLOCK_BYTES`."""
+    # A block ends before the row that would exceed _BLOCK_BYTES, but has at least one row, so a
+    # payload above the limit is a block alone.
     ends = np.cumsum(size, dtype=np.int64)
     first = 0
     while first < len(size):

@@ -33,6 +33,7 @@ FROM {table} t JOIN g ON t.thread = g.thread {join}
 LEFT JOIN d ON d.domain = t.domain LEFT JOIN c ON t.category_id IS NULL AND c.category = t.category
 """
 _PAYLOAD = ', p.schema AS schema, p.type AS type, p.data AS data, p.json AS json, q.gpid AS "globalPid", s.id AS "payloadSchemaID"'
+# nsys has room for one payload an event: that of the begin, before that of the end.
 _PAYLOADS = """
 LEFT JOIN (SELECT event, schema, type, data, json FROM payloads WHERE event_type = '{kind}'
            QUALIFY row_number() OVER (PARTITION BY event ORDER BY at_end) = 1) p ON p.event = t.id

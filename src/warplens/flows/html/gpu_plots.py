@@ -58,6 +58,9 @@ def shares(first: Int64Array, last: Int64Array, begin: int, end: int) -> npt.NDA
     The intervals are sorted and do not overlap.
     """
     edges = np.linspace(begin, end, _BUCKETS + 1)
+    # covered(t): the length of the intervals that began by t, minus what the last of them has
+    # beyond t. For [0, 4) and [6, 9) at t = 8 that is 7 - 1 = 6. A bucket has the difference at its
+    # edges.
     before = np.concatenate(([0], np.cumsum(last - first)))
     place = np.searchsorted(first, edges, side="right")
     inside = np.where(place > 0, np.maximum(last[np.maximum(place - 1, 0)] - edges, 0) if len(last) else 0, 0)
@@ -126,6 +129,8 @@ def _steps(rows: list[dict[str, Any]], names: dict[tuple[int, int], str]) -> lis
         if row["bucket"] + 1 < _BUCKETS:
             values[row["bucket"] + 1] = row["last"]
     for values in steps.values():
+        # The running maximum of the buckets with a value is the last such bucket: an empty bucket
+        # repeats it.
         known = np.where(np.isnan(values), -1, np.arange(_BUCKETS))
         place = np.maximum.accumulate(known)
         values[:] = np.where(place >= 0, values[np.maximum(place, 0)], np.nan)

@@ -71,6 +71,7 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, stacks: KinetoStacks) -> Kin
             "stack": stacks.at(thread, start),
         },
     )
+    # Of several calls with one correlation the first counts: the stable sort keeps it in front.
     sort = np.argsort(correlation, kind="stable")
     keys = correlation[sort]
     first = np.concatenate([[True], keys[1:] != keys[:-1]]) if len(keys) else np.empty(0, bool)

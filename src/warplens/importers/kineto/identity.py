@@ -133,6 +133,7 @@ class KinetoIdentity:
         """Return each process with its first start and last end."""
         if len(self.keys) == 1:
             return [(self.main, int(start.min()), int(end.max()))]
+        # Rows are in order of process, so each process is one stretch.
         begins = np.flatnonzero(np.concatenate([[True], process[1:] != process[:-1]]))
         firsts, lasts = np.minimum.reduceat(start, begins), np.maximum.reduceat(end, begins)
         return list(zip(process[begins].tolist(), firsts.tolist(), lasts.tolist(), strict=True))

@@ -49,6 +49,8 @@ def enclosing(
     first = np.argsort(start, kind="stable") if bool((start[1:] < start[:-1]).any()) else None
     columns = dict(zip(("thread", "start", "end", "id"), taken(first, thread, start, end, ids), strict=True))
     columns = {name: np.ascontiguousarray(column, np.int64) for name, column in columns.items()}
+    # One pass over ranges and points in order of time keeps a stack of open ranges for each thread;
+    # the top of the stack is the answer for a point.
     sought.pass_by({**columns, "style": np.zeros(len(start), np.int32)})
     sought.finish()
     if order is None:

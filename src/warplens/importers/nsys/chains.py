@@ -69,6 +69,8 @@ class Chains:
         for key in np.unique(process[valid]).tolist():
             mine = np.flatnonzero(valid & (process == key))
             wanted = np.unique(chain[mine])
+            # Chains that the file lacks land on another number or behind the last, and `there`
+            # drops them.
             places = np.searchsorted(numbers, wanted)
             there = (
                 (places < len(numbers)) & (numbers[np.minimum(places, max(len(numbers) - 1, 0))] == wanted)

@@ -47,6 +47,8 @@ def samples(context: NsysContext, ranges: NsysRanges, chains: Chains, about: dic
             context.tally.say("info", "sample-interval", message, len(rows))
     keys = np.where(np.asarray(stack.is_valid()), stack.fill_null(0).to_numpy(), -1)
     cpu, on_cpu = rows.ints("cpu", -1), ~rows.valid("threadState") | (rows.ints("threadState") <= _RUNNING)
+    # Run-length encoding: a row for each run of samples that agree in thread, stack, CPU and state.
+    # Of the runs [0, 3) and [3, 5) the begins are [0, 3], the counts [3, 2], the lasts [2, 4].
     first = _changes(thread, keys, cpu, on_cpu.astype(np.int64))
     begins = np.flatnonzero(first)
     count = np.diff(np.append(begins, len(first)))
@@ -98,6 +100,8 @@ def thread_states(context: NsysContext) -> None:
     rows, thread, start = rows.taken(order), thread[order], rows.ints("start")[order]
     state, is_known = _states(context, rows)
     process = context.identity.process(rows.ints("globalTid"))
+    # A state lasts until the thread's next switch. The last state of each thread (`closing`) lasts
+    # until the process was last seen.
     end = np.append(start[1:], 0)
     closing = np.append(thread[1:] != thread[:-1], True) if len(thread) else np.empty(0, bool)
     last = np.array(

@@ -207,6 +207,8 @@ def running(keys: Int64Array, change: Int64Array) -> Int64Array:
     """Return the sum of all changes with the same keys (one column for each row) up to each row."""
     total = np.zeros(len(change), np.int64)
     if len(change):
+        # One running sum over all rows, sorted by key, minus the sum before each key's first row:
+        # changes [5, 2, -1] of key 0 and [4] of key 1 have the sums [5, 7, 6, 10], and 10 - 6 = 4.
         _, group = np.unique(keys, axis=1, return_inverse=True)
         order = np.argsort(group.reshape(-1), kind="stable")
         sums = np.cumsum(change[order])

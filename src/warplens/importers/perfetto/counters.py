@@ -121,6 +121,8 @@ def _memory(context: PerfettoContext, time: Int64Array, memory_tracks: list[tupl
     for track, about, report in memory_tracks:
         mine = np.flatnonzero(samples["track"] == track)
         mine = mine[np.argsort(time[mine], kind="stable")]
+        # The track has totals. Their differences are the allocations and frees: [4, 6, 1] gives +4,
+        # +2, -5.
         total = samples["whole"][mine]
         process = np.full(len(mine), context.places.key("process", report, about.get("process")), np.int64)
         device = np.full(len(mine), about.get("device") if about.get("device") is not None else -1, np.int64)

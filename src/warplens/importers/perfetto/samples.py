@@ -78,6 +78,7 @@ def write(context: PerfettoContext) -> None:
     counts = np.diff(np.append(firsts, len(order)))
     ends = start[order][firsts + counts - 1]
     rows = order[firsts]
+    # The report wants samples in order of process and start; the runs were made in order of thread.
     back = np.lexsort((start[rows], process[rows]))
     rows, counts, ends = rows[back], counts[back], ends[back]
     process, thread, start, stacks = process[rows], thread[rows], start[rows], stacks[rows]

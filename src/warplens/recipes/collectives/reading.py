@@ -50,6 +50,8 @@ def collectives(report: Report) -> pa.Table:
             )
         )
         start, end = own.column("start").to_numpy(), own.column("end").to_numpy()
+        # When everything before each collective had ended, at the latest when it began itself
+        # (collectives may overlap). The first has nothing before it.
         ended = np.minimum(np.append(start[:1], np.maximum.accumulate(end)[:-1]), start)
         since = {
             f"{BEFORE}{cause}": cover.within(ended, start)

@@ -153,6 +153,9 @@ def build(step_keys: Iterable[Key]) -> StepGraph:
 def _batches(operations: TrainingOperations, rows: slice) -> list[int]:
     """Return a number that operations share which begin together on one rank."""
     rank, start = operations.rank[rows], operations.start[rows]
+    # A new batch begins with each new rank or later start. Subtracting the number at the rank's
+    # first row makes the numbers of each rank begin at 0: batch 3 of rank 1 meets batch 3 of rank
+    # 0.
     begins = np.append(True, (np.diff(rank) != 0) | (np.diff(start) > 0))
     batch = np.cumsum(begins)
     _, first = np.unique(rank, return_index=True)

@@ -94,15 +94,24 @@ def fork(aside: Aside, child: Callable[[], NoReturn]) -> int:
 def _be_the_child(
     work: Callable[[], bool], writer: int, parent: int, mask: set[int | signal.Signals]
 ) -> NoReturn:
+    def run() -> None:
+        take_signals(mask)
+        os.write(writer, DONE if work() else NOT_DONE)
+
+    be_expendable(parent, run)
+
+
+def be_expendable(parent: int, run: Callable[[], None]) -> NoReturn:
+    """Call `run` in a child that was just forked, and end it.
+
+    The child ends with its `parent`, and is the first to go where memory gets short. Until `run`
+    calls `take_signals`, the signals that were blocked at the fork wait.
+    """
     code = 1
     try:
         die_with(parent)
         step_back(0, first_to_go=True)
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, interrupted_once)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        done = work()
-        os.write(writer, DONE if done else NOT_DONE)
+        run()
         code = 0
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
@@ -116,6 +125,13 @@ def die_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def take_signals(mask: set[int | signal.Signals]) -> None:
+    """Block only the signals of `mask` from now on; Ctrl-C interrupts once."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupted_once)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def close_all_but(*kept: int) -> None:
@@ -137,7 +153,7 @@ def flush_output() -> None:
             stream.flush()
 
 
-def interrupted_once(number: int, frame: FrameType | None) -> NoReturn:
+def _interrupted_once(number: int, frame: FrameType | None) -> NoReturn:
     """Handle Ctrl-C: neither the next one nor ours beside the terminal's interrupts the clean-up."""
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

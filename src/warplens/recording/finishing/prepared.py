@@ -88,41 +88,30 @@ def _be_the_child(
 ) -> NoReturn:
     import json
 
-    from warplens.handover.priority import step_back
     from warplens.recording.finishing.expendable import (
         DONE,
         NOT_DONE,
-        die_with,
+        be_expendable,
         flush_output,
-        interrupted_once,
+        take_signals,
     )
 
-    code = 1
-    try:
-        before = signal.getsignal(signal.SIGINT)
-        die_with(us)
-        step_back(0, first_to_go=True)
+    def run() -> None:
         loading = _Loading(load)
         words = _line(request)
         work = loading.result() if words else None
         if work is None:
             os.write(answer, _AWAY)
-        else:
-            if before is signal.default_int_handler:
-                signal.signal(signal.SIGINT, interrupted_once)
-            while signal.sigtimedwait(signal.valid_signals(), 0) is not None:
-                pass  # the program had them
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            os.write(answer, _AT_WORK)
-            done = work(json.loads(words))
-            flush_output()  # nobody waits for the end of this process
-            os.write(answer, DONE if done else NOT_DONE)
-            code = 0
-    except KeyboardInterrupt:
-        code = 128 + signal.SIGINT
-    finally:
-        flush_output()
-        os._exit(code)
+            return
+        while signal.sigtimedwait(signal.valid_signals(), 0) is not None:
+            pass  # the program had them
+        take_signals(mask)
+        os.write(answer, _AT_WORK)
+        done = work(json.loads(words))
+        flush_output()  # nobody waits for the end of this process
+        os.write(answer, DONE if done else NOT_DONE)
+
+    be_expendable(us, run)
 
 
 class _Loading:

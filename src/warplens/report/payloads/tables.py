@@ -143,6 +143,7 @@ def _groups(rows: pa.Table) -> Iterator[tuple[int | None, str, pa.Table]]:
     kinds = pc.dictionary_encode(rows.column("type").cast(pa.string())).combine_chunks()
     names = kinds.dictionary.to_pylist()
     codes = kinds.indices.to_numpy(zero_copy_only=False)
+    # The row number as the last key keeps the rows of a group in their order.
     order = np.lexsort((np.arange(len(schema)), codes, schema))
     edges = np.flatnonzero((np.diff(schema[order]) != 0) | (np.diff(codes[order]) != 0)) + 1
     for part in np.split(order, edges):

@@ -172,6 +172,8 @@ def _finding(
         for row, each in zip(part.rows.to_pylist(), part.each.tolist(), strict=True):
             sums[_operation(row)] += each
         for row, each in zip(part.rows.take(order).to_pylist(), part.each[order].tolist(), strict=True):
+            # `numbered` has the starts of the steps: the number of steps that began by then, minus
+            # 1, is the current one, and -1 is before the first.
             step = int(np.searchsorted(numbered, row["start"], "right")) - 1
             where = f"{part.gpu.label}, step {step}" if step >= 0 else part.gpu.label
             text = f"{_operation(row)} on {where}: {duration(each)} of {duration(row['end'] - row['start'])} not hidden"

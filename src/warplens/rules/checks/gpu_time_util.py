@@ -124,6 +124,7 @@ def _spent_before(start: Int64Array, end: Int64Array, times: Int64Array) -> Int6
 
 def _sums(ordered: Int64Array, times: Int64Array) -> Int64Array:
     """Return the sum of `time - t` over all t before each time."""
+    # For [1, 4] and time 6 that is 5 + 2 = 2 * 6 - (1 + 4): prefix sums answer every time at once.
     number = np.searchsorted(ordered, times, "left")
     low = int(times[0])  # sums of times since then fit into 64 bits
     sums = np.concatenate(([0], np.cumsum(ordered - low)))

@@ -123,6 +123,8 @@ def _first_series(own: HostCalls, fewest: int) -> HostCalls:
     """
     launches = _launches(own)
     makes = np.array(["Instantiate" in name for name in own.name], bool)
+    # The first call at which more graphs were launched than made ends the series: make, make,
+    # launch, launch, launch ends at the third launch.
     used = np.flatnonzero(np.cumsum(launches) > np.cumsum(makes))
     first = own.of(np.arange(len(own)) < (used[0] if len(used) else len(own)))
     first = first.of(~_launches(first))

@@ -162,6 +162,8 @@ def _together(rows: list[tuple[ThreadTime, Int64Array]], ran: dict[int, Float64A
         np.concatenate([getattr(time, edge)[mine] for time, mine in rows]) for edge in ("since", "until")
     )
     rate = np.concatenate([ran[time.thread][mine] for time, mine in rows]) / np.maximum(until - since, 1)
+    # A sum of rates over time, at most 1: threads at 0.5 in [0, 10) and 1.0 in [5, 20) have the
+    # levels 0.5, 1 (1.5 cut) and 1 in [0, 5), [5, 10) and [10, 20), so 17.5 ns.
     at, step = np.concatenate((since, until)), np.concatenate((rate, -rate))
     order = np.argsort(at, kind="stable")
     level = np.clip(np.cumsum(step[order])[:-1], 0, 1)

@@ -104,6 +104,7 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
         ranges = rows(report, selection, "id, thread", table="nvtx_ranges", where=mine)
         thread, start, end = (numbers(ranges, name) for name in ("thread", "start", "end"))
         order = np.lexsort((-end, start, thread))
+        # `own`: the ranges of one thread, in order of start, the outer one first.
         for own in np.split(order, np.flatnonzero(np.diff(thread[order])) + 1) if len(order) else []:
             kept = own[outlived(start[own], end[own])]
             number += len(kept)

@@ -124,6 +124,8 @@ def _waited(
     parts: list[tuple[Int64Array, Int64Array, Int64Array]] = []
     if not known.any():
         return (np.empty(0, np.int64),) * 3
+    # `ready`: when a kernel could have begun: its launch had returned and the operation before it
+    # in its stream had ended.
     free = np.full(len(gpu.start), np.iinfo(np.int64).min)  # when the stream had done what came before
     order = np.lexsort((gpu.start, gpu.stream))
     same = gpu.stream[order][1:] == gpu.stream[order][:-1]

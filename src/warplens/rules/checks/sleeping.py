@@ -169,6 +169,7 @@ def _alike(calls: pa.Table) -> Iterator[tuple[tuple[int, str, int], Int64Array]]
     stack, thread = numbers(calls, "stack"), numbers(calls, "thread")
     order = np.lexsort((thread, code, stack))
     keys = [column[order] for column in (stack, code, thread)]
+    # A new group begins where any of the three keys changes.
     edges_ = np.flatnonzero(np.any([np.diff(key) != 0 for key in keys], axis=0)) + 1
     for some in np.split(order, edges_) if len(order) else ():
         first = int(some[0])

@@ -208,6 +208,8 @@ def _slept(
     if time is None or not len(spins):
         return 0, nothing, nothing
     weight = np.asarray(native["weight"].to_numpy(), np.float64)
+    # The innermost Python function of each native sample; `share`: the part of its samples' time
+    # that spins.
     place = code.python[code.frames.positions(native["stack"])]
     known, which = np.unique(place, return_inverse=True)
     share = np.bincount(which, weight * spins, len(known)) / np.maximum(

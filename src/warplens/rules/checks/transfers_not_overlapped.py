@@ -59,6 +59,8 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 def _of(gpu: GpuOperations, moved: Copies, rows: int, least: float) -> tuple[Finding, Cover] | None:
     place, known = moved.find(gpu.id)
     mine = (gpu.kind == COPY) & known
+    # Only copies between the first and the last kernel: what is copied before or after cannot be
+    # hidden.
     mine &= (gpu.start < gpu.running.end[-1]) & (gpu.end > gpu.running.start[0])
     start, end, place = gpu.start[mine], gpu.end[mine], place[mine]
     first, last = gpu.running.start[:1], gpu.running.end[-1:]

@@ -116,6 +116,9 @@ def _slow(report: Report, selection: Selection, gpu: GpuOperations, fewest: int)
     compared = False
     order = np.argsort(kind, kind="stable")
     for some in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1) if len(order) else ():
+        # Launches of one kernel and shape are compared: those after a pause of the host with the
+        # median of the others. A launch counts if it took _SLOWER times as long, and a kind if at
+        # least half of its waiting launches did.
         usual = length[some][~waited[some]]
         if len(usual) < fewest:  # none to compare with: what was recorded of pages says how long it waited
             if (inside[some] > 0).sum() >= fewest:

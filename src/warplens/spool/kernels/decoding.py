@@ -210,6 +210,8 @@ def _limits(own: Array, ended: Array, span: Array, decoded: Decoded) -> Array:
 
 def _blocks(counts: Array) -> list[tuple[int, int]]:
     """Cut the units into runs whose records fit into the processor's caches."""
+    # A cut behind the first unit that brings the total to a multiple of _BLOCK: for counts [3, 3,
+    # 3] and _BLOCK 4 the totals are [3, 6, 9], and the runs [0, 2), [2, 3).
     total = np.cumsum(counts)
     cuts = np.searchsorted(total, np.arange(_BLOCK, int(total[-1]) + _BLOCK, _BLOCK), side="left") + 1
     edges = np.unique(np.concatenate([[0], np.minimum(cuts, len(counts)), [len(counts)]]))
@@ -246,6 +248,8 @@ def _fill(
         counts[first:last] = records.counts
         decoded.garbled += records.garbled
         if not units.ended[first:last].all():
+            # A unit without an end lasts until its last record: the end of its stretch of records
+            # is the running sum of the counts.
             some = np.flatnonzero(~units.ended[first:last] & (records.counts > 0))
             ends[first + some] = end[np.cumsum(records.counts)[some] - 1]
     decoded.events = events[:at] if 2 * at > len(events) else events[:at].copy()

@@ -17,6 +17,9 @@ def decode_nuggets(raw: Array) -> Decoded:
 
     A unit for each thread number, which is the payload of its events, too.
     """
+    # The layout: one word with the number of events, then four words for each event: start,
+    # duration, tag, thread. The number may exceed the room: the kernel counts on when the buffer is
+    # full.
     if len(raw) % 8 or len(raw) < 8 or (len(raw) // 8 - 1) % 4:
         raise SpoolError(f"no buffer of 1 + 4 x events int64 words: it has {len(raw)} bytes")
     words: Array = raw.view("<i8") if raw.ctypes.data % 8 == 0 else np.frombuffer(raw.tobytes(), "<i8")

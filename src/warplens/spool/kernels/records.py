@@ -132,6 +132,9 @@ def _wraps(offset: Array, unit: Array, counts: Array, long: Array) -> Array:
 
     Records of a unit are in order, so going back is a turn.
     """
+    # The 32-bit timer turns every 2^32 ticks. Offsets [5, 4e9, 7] of one unit fall once by more
+    # than _BACK, so one turn lies before the third: it is at 7 + 2^32. Smaller steps back are
+    # records that were written out of order, not turns.
     turned = np.zeros(len(offset), np.int64)
     turned[1:] = (np.diff(offset) < -_BACK) & (unit[1:] == unit[:-1])
     total = np.cumsum(turned)
@@ -184,6 +187,8 @@ def gather_ring(units: Slices) -> Records:
     """Take the 8-byte records of rings: the latest are there, the oldest of them first."""
     head = layout.HEADER_BYTES + layout.UNIT_HEADER_BYTES
     unit = np.repeat(np.arange(len(units.rows), dtype=np.uint32), units.counts)
+    # A ring of 4 slots after 6 records (cursor 6) holds the records 2, 3, 4, 5. Record n is in slot
+    # n & 3, so they are read from the slots 2, 3, 0, 1. `slots` is a power of two.
     oldest = units.cursor.astype(np.int64) - units.counts
     places = np.repeat(oldest - _starts(units.counts), units.counts)
     places += np.arange(len(places))
@@ -193,6 +198,9 @@ def gather_ring(units: Slices) -> Records:
     words = pieces.view(np.uint32).reshape(-1, 2)
     length = words[:, 1] & np.uint32(layout.RING_LONGEST)
     last = np.repeat((units.begin + units.span).astype(np.uint32), units.counts)
+    # The first word has the low 32 bits of the record's start, so start + length is its end. The
+    # distance of that end from the unit's end, modulo 2^32, is the age of the record. Whole turns
+    # of the timer are added below, counted backwards from the end.
     age = (last - words[:, 0] - length).astype(np.int64)  # before the unit's end: the latest are kept
     long = units.ended & (units.span >= _WRAP)
     if long.any():

@@ -90,6 +90,8 @@ def _kernels(rows: pa.Table) -> pa.Table:
         [("process", "ascending"), ("device", "ascending"), ("total", "descending"), ("Name", "ascending")]
     )
     process, device, total = (rows.column(name).to_numpy() for name in (*PLACE, "total"))
+    # `new`: first row of each GPU, `which`: the GPU's number for each row. For rows of the GPUs [0,
+    # 0, 1] they are [0, 2] and [0, 0, 1].
     new = np.flatnonzero((np.diff(process, prepend=-1) != 0) | (np.diff(device, prepend=-1) != 0))
     which = np.searchsorted(new, np.arange(len(total)), side="right") - 1
     whole = np.bincount(which, weights=total)[which] if len(total) else total

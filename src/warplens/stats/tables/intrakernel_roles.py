@@ -82,6 +82,8 @@ def table(report: Report, selection: Selection, *, waits: str = "") -> pa.Table:
         columns[f"{title} (ns)"] = pa.array(values.astype(np.int64), mask=mask)
     most = np.zeros(len(recorded.groups))
     np.maximum.at(most, group, times.awaited)
+    # waited_for[r, w]: how long role w waited for role r; the greatest of column w is the role that
+    # w waits for.
     longest = times.waited_for.argmax(axis=0)
     waits_for = [
         known.names[role][1] if times.waited_for[role, at] > 0 else None

@@ -81,6 +81,7 @@ def table(
 
 def _by_samples(profile: SampleProfile, min_percent: float) -> pa.Table:
     each = flat(top_down(profile.frames, "function", profile.weights))  # of each thread
+    # `flat` has a row for each function and thread; here the threads of a function are added up.
     labels, first, code = np.unique(each.label, return_index=True, return_inverse=True)
     own, total, samples = (np.zeros(len(labels), np.int64) for _ in range(3))
     for sums, values in ((own, each.own), (total, each.total), (samples, each.samples)):

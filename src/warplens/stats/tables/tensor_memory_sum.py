@@ -38,6 +38,7 @@ from warplens.stats.sums import megabytes
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
+# The allocator's own total if it was recorded, else a running sum of what was taken and released.
 _HELD = """
 held AS (
   SELECT *, coalesce(allocated, sum(bytes) OVER (PARTITION BY process, device_type, device ORDER BY "start", id))::BIGINT AS held

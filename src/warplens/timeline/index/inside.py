@@ -113,6 +113,8 @@ def _blocks(units: dict[str, Int64Array]) -> tuple[Int64Array, Int64Array]:
     if not len(units["id"]):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     length = units["end"] - units["start"]
+    # The warps of a block stand together, the longest first, so the first of each group is the unit
+    # that stands for the block.
     order = np.lexsort((-length, units["cta"], units["launch"]))
     edge = np.ones(len(order), bool)
     edge[1:] = (np.diff(units["cta"][order]) != 0) | (np.diff(units["launch"][order]) != 0)

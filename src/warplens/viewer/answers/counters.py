@@ -44,6 +44,8 @@ class Counter:
         self.values: Float64Array = np.where(np.isfinite(values), values, np.nan).astype(np.float64)
         known = self.values[~np.isnan(self.values)]
         self.low, self.high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+        # Least and greatest of each whole block, made once. A wide stretch then reads one number
+        # for each block, and single samples only at its two edges.
         whole = len(self.values) // _BLOCK * _BLOCK
         with np.errstate(invalid="ignore"):
             self._least = (
@@ -65,6 +67,8 @@ class Counter:
         if last - first <= 2 * width:
             values = self.values[before:last]
             return self.times[before:last].astype(np.float64), values, values, values
+        # Column k has the samples [edges[k], edges[k + 1]). Empty columns are dropped, so `starts`
+        # rises strictly, as `reduceat` needs it.
         edges = np.searchsorted(
             self.times, begin + (np.arange(width + 1) * ((end - begin) / width)).astype(np.int64)
         )
@@ -88,6 +92,8 @@ class Counter:
             return np.fmin.reduceat(inside, starts - starts[0]), np.fmax.reduceat(inside, starts - starts[0])
         low, high = np.empty(len(starts)), np.empty(len(starts))
         for place, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+            # Blocks [head, tail) lie whole in [start, end): with blocks of 64, [100, 300) has the
+            # blocks 2 and 3, and the samples 100 to 127 and 256 to 299 at its edges.
             head, tail = -(-start // _BLOCK), end // _BLOCK
             if tail <= head:
                 low[place], high[place] = (
@@ -246,6 +252,8 @@ def _split(report: Report, table: str, keys: tuple[str, ...]) -> Iterator[tuple[
     """
     rows = report.table(table, [*keys, "start", "value"])
     times, values = (np.asarray(rows.column(name).to_numpy()) for name in ("start", "value"))
+    # One dense number for each combination of keys. Renumbering after each key keeps the product of
+    # their sizes small.
     of = np.zeros(len(times), np.int64)
     for key in keys:
         column = rows.column(key)

@@ -149,6 +149,8 @@ def _paths(parent: Int64Array, label: Int64Array) -> tuple[Int64Array, Int64Arra
     """Return the nodes of the tree of paths (the parent of each, and its label), and the node of each row."""
     node = np.full(len(parent), -1, np.int64)
     parents, labels = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    # Level by level from the roots: rows with the same parent node and the same label become one
+    # node. Ten calls of f under the same main are one rectangle.
     rows, count = np.flatnonzero(parent < 0), 0
     width = int(label.max()) + 1
     children = np.argsort(parent, kind="stable")

@@ -1,4 +1,4 @@
-/** The help: every key from the one table, and what the mouse does. */
+/** The help: all keys from one table, and the actions of the mouse. */
 import { useEffect, useRef } from "preact/hooks";
 import { bindings, cap } from "./keys";
 import { help } from "../state";

@@ -1,4 +1,4 @@
-/** Which key does what: one table for all parts of the page, from which the help is made. A part adds its own rows with `addKeys`. */
+/** The table of all keys and their actions, from which the help is made. A part adds rows with `addKeys`. */
 import { signal } from "@preact/signals";
 
 export interface Binding {

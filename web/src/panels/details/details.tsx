@@ -1,4 +1,4 @@
-/** The sidebar: everything that is known of the selected event, and the ways from it to others. */
+/** The sidebar: all facts about the selected event, and links to related events. */
 import { useSignal } from "@preact/signals";
 import { mark, select } from "../../app/actions";
 import { details, found, selected } from "../../app/state";

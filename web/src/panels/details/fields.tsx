@@ -1,4 +1,4 @@
-/** What is known of an event, name by name. */
+/** The facts about an event, name by name. */
 import type { Field } from "../../data/types";
 import { Section } from "../parts/section";
 import { shown } from "../parts/table/units";

@@ -1,4 +1,4 @@
-/** What belongs to an event: its launch, kernel, call, ranges, waits; each selects and jumps. */
+/** Events related to an event: its launch, kernel, call, ranges, waits; each link selects and jumps. */
 import type { EventDetails, Located } from "../../data/types";
 import { goTo } from "../parts/jump";
 import { Section } from "../parts/section";

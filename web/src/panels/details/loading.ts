@@ -1,4 +1,4 @@
-/** Keeps `details` to what is selected: asked once per selection, late answers dropped. The timeline draws arrows from the same answer. */
+/** Loads the details of the selection: one request per selection, late answers dropped. The timeline draws arrows from the same answer. */
 import { effect, signal } from "@preact/signals";
 import { details, selected, source } from "../../app/state";
 import type { EventRef } from "../../data/types";

@@ -1,4 +1,4 @@
-/** Diagnostics: what was lost, cut or could not be recorded, as the report itself says it. */
+/** Diagnostics: lost, cut and missing records, as the report lists them. */
 import { source } from "../../app/state";
 import { Answered, useAnswer } from "../parts/answer";
 import { ReportChoice, generation, panelReport } from "../parts/report";

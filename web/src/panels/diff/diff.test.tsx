@@ -1,4 +1,4 @@
-/** Two reports: what changed, and laying them on each other. */
+/** Tests the panel of two reports: changes, and aligning them. */
 import { expect, test } from "vitest";
 import { difference, offsets, view } from "../../app/state";
 import type { Difference } from "../../data/types";

@@ -1,4 +1,4 @@
-/** Two reports: what changed between them, and at which step or range they lie on each other. */
+/** Two reports: the changes between them, and the step or range at which they are aligned. */
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { show } from "../../app/actions";
 import { difference, meta, offsets, source, view } from "../../app/state";

@@ -1,4 +1,4 @@
-/** Laying two reports on each other. */
+/** Tests aligning two reports. */
 import { expect, test } from "vitest";
 import { current, laid } from "./laying";
 

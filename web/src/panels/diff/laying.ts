@@ -1,4 +1,4 @@
-/** Laying one report on the other: offsets so that a step or range of both begins at the same place of the axis. */
+/** Aligns two reports: offsets at which a step or range of both begins at the same place of the axis. */
 import type { Difference } from "../../data/types";
 
 export type Anchor = Difference["anchors"][number];

@@ -1,4 +1,4 @@
-/** One finding whole: why it costs time, what to do, when this is wrong, and rows that jump to where it can be seen. */
+/** One finding: its cause, its fix, when it is wrong, and rows that jump to the timeline. */
 import type { Evidence, Finding } from "../../data/types";
 import { Bar } from "../parts/drawing/bar";
 import { goTo, goToSpan } from "../parts/jump";

@@ -1,4 +1,4 @@
-/** Findings: what costs time, the dearest first; each with its cause, its fix and the rows that show it. */
+/** Findings: costs, the largest first; each with its cause, its fix and its rows. */
 import { signal } from "@preact/signals";
 import { source } from "../../app/state";
 import type { Finding, Findings } from "../../data/types";

@@ -1,4 +1,4 @@
-/** Where all time went: each cause with its share, and the finding about it, or why there is none. */
+/** The ledger of all time: each cause with its share, and its finding, or why there is none. */
 import { useSignal } from "@preact/signals";
 import { source } from "../../app/state";
 import type { Finding, Findings, Table } from "../../data/types";

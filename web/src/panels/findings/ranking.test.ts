@@ -1,4 +1,4 @@
-/** Which finding comes first. */
+/** Tests the order of findings. */
 import { expect, test } from "vitest";
 import type { Finding } from "../../data/types";
 import { ranked, shares } from "./ranking";

@@ -1,4 +1,4 @@
-/** Which finding comes first: what matters most, then what costs most; and its cost as a share of the run. */
+/** Orders findings by severity, then by cost, and computes the cost as a share of the run. */
 import type { Finding } from "../../data/types";
 
 export const SEVERITIES = ["high", "medium", "low", "info"] as const;

@@ -1,4 +1,4 @@
-/** How much a finding matters, as a word. */
+/** The severity of a finding as a word. */
 import type { Finding } from "../../data/types";
 
 /** A word and a shape, so that nothing hangs on colour alone. */

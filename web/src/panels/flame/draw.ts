@@ -1,4 +1,4 @@
-/** Paints boxes of flame graphs and tree maps; only text that fits, nothing that is not in sight. */
+/** Paints boxes of flame graphs and tree maps: only fitting text, only visible boxes. */
 import type { FlameNode } from "../../data/types";
 import { colors, css, filled, inkOn, mix } from "../parts/drawing/color";
 import { short } from "../../base/names";

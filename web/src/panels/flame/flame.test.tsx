@@ -1,4 +1,4 @@
-/** The panel of flame graphs: the first kind that has something, zoomed by keys, as tree and as list. */
+/** Tests the panel of flame graphs: the first kind with data, zoom by keys, tree and list. */
 import { expect, test } from "vitest";
 import { click, draw, fake, load, press, type, until } from "../testing/fake";
 import { FlamePanel } from "./flame";

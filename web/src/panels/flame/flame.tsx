@@ -1,4 +1,4 @@
-/** Flame graphs: of samples, ranges, kernels; as graph, tree map, tree of calls or list; of all, of what is seen, or of the marked range. */
+/** Flame graphs of samples, ranges and kernels; as graph, tree map, call tree or list; of the run, the visible or the marked time. */
 import type { Signal } from "@preact/signals";
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";

@@ -1,4 +1,4 @@
-/** Where the boxes of a flame graph lie: the way to the zoomed node in full width, below it each child as wide as its share, widest first. */
+/** Places the boxes of a flame graph: ancestors of the zoomed node in full width, below it children by share, widest first. */
 import type { FlameNode } from "../../data/types";
 
 export interface Box {

@@ -1,4 +1,4 @@
-/** Joins boxes beside each other whose names are of one family, and so on below them. */
+/** Joins neighbouring boxes whose names differ in numbers only, and their children. */
 import type { FlameNode } from "../../data/types";
 import { family } from "../parts/family";
 

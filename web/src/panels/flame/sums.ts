@@ -1,4 +1,4 @@
-/** Sums over a flame graph: by name with recursion counted once, and what a search matches. */
+/** Sums a flame graph by name, recursion counted once, and the matches of a search. */
 import type { FlameNode } from "../../data/types";
 
 export interface NameSum {

@@ -1,4 +1,4 @@
-/** The same graph as a tree of rows: opened and closed by keys and clicks, each with its whole and its own value. */
+/** The flame graph as a tree of rows, opened by keys and clicks, each with its total and its own value. */
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import type { Flame, FlameNode } from "../../data/types";
 import { Bar } from "../parts/drawing/bar";

@@ -1,4 +1,4 @@
-/** Which counters tell of memory, and their points as columns of one time axis. */
+/** Chooses the counters of memory, and puts their points on one time axis. */
 import type uPlot from "uplot";
 import type { Plot, Track, TrackNode } from "../../data/types";
 

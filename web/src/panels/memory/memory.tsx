@@ -1,4 +1,4 @@
-/** Memory: how much of it was taken over time, as a plot that leads to the timeline, and as the tables that say who took it. */
+/** Memory over time: a plot that leads to the timeline, and tables by operation or range. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";

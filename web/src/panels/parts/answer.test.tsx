@@ -1,4 +1,4 @@
-/** Answers: while they come, when they are there, when they fail, and when they are late. */
+/** Tests answers: pending, complete, failed, late. */
 import { signal } from "@preact/signals";
 import { h } from "preact";
 import { act } from "preact/test-utils";

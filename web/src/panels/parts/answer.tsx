@@ -1,4 +1,4 @@
-/** What was asked of the source, while it comes, when it is there and when it failed: one hook and one frame for every panel. */
+/** Shows the answer to a request: pending, complete or failed. One hook and one frame for every panel. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** Of which time a panel speaks: all of the report, what is seen, or what is marked. */
+/** The time that a panel covers: the whole report, the visible or the marked time. */
 import type { Signal } from "@preact/signals";
 import { signal } from "@preact/signals";
 import { ranges, view } from "../../app/state";

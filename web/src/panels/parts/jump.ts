@@ -1,4 +1,4 @@
-/** From rows of panels to the timeline: what a row is about is selected, brought into view and its time marked. */
+/** Jumps from a row of a panel to the timeline: selects its event, shows it and marks its time. */
 import { bring, mark, select, show } from "../../app/actions";
 import { meta, offsets } from "../../app/state";
 import type { Span } from "../../data/source";

@@ -1,4 +1,4 @@
-/** What panels keep while they are closed. */
+/** Tests what panels keep while they are closed. */
 import { expect, test } from "vitest";
 import { source } from "../../app/state";
 import { fake } from "../testing/fake";

@@ -1,4 +1,4 @@
-/** What was chosen in a panel stays while another one is open, for as long as its source does. */
+/** Keeps the choices of a panel while another one is open, as long as its source exists. */
 import { source } from "../../app/state";
 
 const NONE = {};

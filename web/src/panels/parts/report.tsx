@@ -1,4 +1,4 @@
-/** Which report the panels speak of, where there are two, and the choice of it. */
+/** Chooses the report that the panels show, if two are open. */
 import { signal } from "@preact/signals";
 import { meta } from "../../app/state";
 

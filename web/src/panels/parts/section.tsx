@@ -1,4 +1,4 @@
-/** A part of a sidebar that folds away, and stays folded for the next event. */
+/** A section of a sidebar that folds, and stays folded for the next event. */
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 

@@ -1,4 +1,4 @@
-/** Tabs as the ARIA practices have them: one is in the tab order, arrows choose. */
+/** Tabs as the ARIA practices describe them: one is in the tab order, arrow keys choose. */
 
 export interface Tab<T extends string> {
   id: T;

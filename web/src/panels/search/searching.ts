@@ -1,4 +1,4 @@
-/** The search itself: which names are meant, how many events, and which is the next one, over all reports in order of time. */
+/** Searches all reports: the matching names, the number of events, and the next one in order of time. */
 import { select } from "../../app/actions";
 import { found, meta, notice, offsets, selected, source, view } from "../../app/state";
 import { signal } from "@preact/signals";

@@ -1,4 +1,4 @@
-/** The marked range: what ran in it, how busy each track was, a flame graph of it; two ranges, or two reports, side by side. */
+/** The marked range: sums by name, busy share of each track, a flame graph; two ranges, or two reports, side by side. */
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";

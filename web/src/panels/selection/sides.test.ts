@@ -1,4 +1,4 @@
-/** Ranges and what is compared with what. */
+/** Tests the choice of ranges to compare. */
 import { expect, test } from "vitest";
 import type { Selected } from "../../data/types";
 import { TREE } from "../testing/data";

@@ -1,4 +1,4 @@
-/** What is looked at: one marked range, two that are compared, or one range of time in two reports. */
+/** Chooses what the panel compares: one marked range, two of them, or one range in two reports. */
 import type { Span } from "../../data/source";
 import type { Selected, Table, Track, TrackNode } from "../../data/types";
 import { family } from "../parts/family";

@@ -1,4 +1,4 @@
-/** Which line of which file the panel of source lines shows; what leads there sets it. */
+/** The file and line that the panel of source lines shows. */
 import { signal } from "@preact/signals";
 import { panel } from "../../app/state";
 

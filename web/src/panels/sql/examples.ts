@@ -1,4 +1,4 @@
-/** Questions to start from: each names the table that it needs, so that only those with an answer are offered. */
+/** Example queries: each names its table, so that only those with an answer are offered. */
 
 export interface Example {
   title: string;

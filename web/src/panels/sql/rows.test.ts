@@ -1,4 +1,4 @@
-/** Rows of SQL: tables, times, what was asked before. */
+/** Tests rows of SQL: tables, times, earlier queries. */
 import { expect, test } from "vitest";
 import type { Table } from "../../data/types";
 import { listed, remembered, spanOf } from "./rows";

@@ -1,4 +1,4 @@
-/** From rows of SQL: which tables there are, and when a row is, where it has no link. */
+/** Reads rows of SQL: the tables of a report, and the time of a row without a link. */
 import type { Table } from "../../data/types";
 
 export interface Listed {

@@ -1,4 +1,4 @@
-/** The panel of stats: what is there to choose, and only the marked range on wish. */
+/** Tests the panel of stats: the choice of tables, and the marked range alone. */
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** Steps: how long each training step took and what of; a click or Enter goes there. */
+/** Steps: the time of each training step and its parts; a click or Enter jumps there. */
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";

@@ -1,4 +1,4 @@
-/** A small report for tests of panels: every answer by hand, every one replaceable; and what draws a panel and waits for it. */
+/** A small report for tests of panels: every answer by hand and replaceable; draws a panel and waits for it. */
 import type { ComponentType } from "preact";
 import { h, render } from "preact";
 import { act } from "preact/test-utils";

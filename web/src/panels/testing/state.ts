@@ -1,4 +1,4 @@
-/** Short ways to the page's state for tests. */
+/** Shortcuts to the page's state for tests. */
 import * as state from "../../app/state";
 
 export const details = () => state.details.value;

@@ -1,4 +1,4 @@
-/** The longest events of a track that are seen: what a screen reader lists and arrow keys walk through. */
+/** The longest visible events of a track, for screen readers and arrow keys. */
 import type { Span } from "../../data/source";
 import type { Located } from "../../data/types";
 import { firstAfter } from "../draw/pack";

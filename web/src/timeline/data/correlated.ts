@@ -1,4 +1,4 @@
-/** Events of one launch: those that have the same link number, among what is loaded. */
+/** Events of one launch: loaded events with the same link number. */
 import type { Located } from "../../data/types";
 import { find } from "../layout/hit";
 import type { Row } from "../layout/rows";

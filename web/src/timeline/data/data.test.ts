@@ -1,4 +1,4 @@
-/** What is made of answers: what belongs together, what is biggest, the whole run at a glance. */
+/** Tests data made from answers: related events, longest events, the overview. */
 import { describe, expect, it } from "vitest";
 import { layOut } from "../layout/rows";
 import { node, rects, track } from "../testing";

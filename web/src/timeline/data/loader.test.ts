@@ -1,4 +1,4 @@
-/** Asking for what the view needs, and nothing twice. */
+/** Tests that the loader requests what the view needs, and nothing twice. */
 import { describe, expect, it, vi } from "vitest";
 import type { Source } from "../../data/source";
 import type { Rects, ViewportQuery } from "../../data/types";

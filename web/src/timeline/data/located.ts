@@ -1,4 +1,4 @@
-/** From a slice of an answer to the event that it stands for. */
+/** Finds the event that a slice of an answer stands for. */
 import type { Located, Track } from "../../data/types";
 import type { Run } from "../draw/pack";
 import type { Row } from "../layout/rows";

@@ -1,4 +1,4 @@
-/** The whole run at a glance: how busy GPUs and CPUs were, for the minimap. */
+/** The busy share of GPUs and CPUs over the whole run, for the minimap. */
 import type { Plot, Rects, Track, TrackNode } from "../../data/types";
 import { addBusy } from "../draw/pack";
 import { tracksOf } from "../layout/rows";

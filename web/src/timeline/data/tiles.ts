@@ -1,4 +1,4 @@
-/** What the page has of each track: the last answers around the view and the coarse one of everything, so that there is always something to draw. */
+/** The loaded data of each track: recent answers around the view, and a coarse one of everything, so that there is always something to draw. */
 import type { Plot, Rects } from "../../data/types";
 import type { Run } from "../draw/pack";
 

@@ -1,4 +1,4 @@
-/** What of each report is seen, as a wish for its data. */
+/** The visible part of each report, as a request for its data. */
 import { meta, offsets, view } from "../../app/state";
 import type { Track } from "../../data/types";
 import type { Window } from "../draw/frame";

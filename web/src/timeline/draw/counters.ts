@@ -1,4 +1,4 @@
-/** Paints a counter's row: area, band, line, and what its top stands for. */
+/** Paints a counter's row: area, band, line, and the value of its top. */
 import type { Row } from "../layout/rows";
 import { type Frame, type Window, font } from "./frame";
 import { hash } from "../../base/names";

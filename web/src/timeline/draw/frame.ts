@@ -1,4 +1,4 @@
-/** Everything that drawing one frame reads: made by the stage, read by the painters. */
+/** The input of one frame: made by the stage, read by the painters. */
 import type { Meta } from "../../data/types";
 import type { Span } from "../../data/source";
 import type { Store } from "../data/tiles";

@@ -1,4 +1,4 @@
-/** Colours and lit names for the names of an answer, worked out once for each answer. */
+/** Colours and highlights for the names of an answer, computed once for each answer. */
 import type { ColorBy, Found } from "../../app/state";
 import type { Rects } from "../../data/types";
 import type { Palette } from "./palette";

@@ -1,4 +1,4 @@
-/** Paints the arrows from the selected event to what it belongs to; those that leave the screen end on its edge with a name. */
+/** Paints the arrows from the selected event to related events; arrows that leave the screen end on its edge with a name. */
 import type { EventDetails, Located } from "../../data/types";
 import { type Arrow, arrowBetween, bend, type Box, type Point, sideOf } from "../layout/arrows";
 import { time as durationLabel } from "../../base/format";

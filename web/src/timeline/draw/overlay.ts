@@ -1,4 +1,4 @@
-/** Paints what changes with every move of the pointer, on a separate canvas: ranges, marks, outlines, arrows, cursor. */
+/** Paints what changes with each move of the pointer, on a separate canvas: ranges, marks, outlines, arrows, cursor. */
 import type { Span } from "../../data/source";
 import type { Located } from "../../data/types";
 import type { Mark } from "../../app/state";

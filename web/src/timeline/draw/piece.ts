@@ -1,4 +1,4 @@
-/** What of a track's tiles makes up the view. */
+/** Chooses the tiles of a track that make up the view. */
 import type { Track } from "../../data/types";
 import { type Piece, pieces } from "../data/tiles";
 import { toPixel } from "../layout/scale";

@@ -1,4 +1,4 @@
-/** Rectangles as pixels, looked at one by one. */
+/** Tests the pixels of rectangles one by one. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { pixel } from "../../base/rgb";
 import { Boxes, DrawList } from "./pack";

@@ -1,4 +1,4 @@
-/** The rectangles of a frame as pixels in memory: a canvas without a GPU takes three times as long for thousands of small ones. */
+/** Draws the rectangles of a frame as pixels in memory: a canvas without a GPU takes three times as long for thousands of small ones. */
 import { pixel } from "../../base/rgb";
 import { type Boxes, type DrawList, FIELDS } from "./pack";
 

@@ -1,4 +1,4 @@
-/** Where an event lies on the canvas. */
+/** Computes the place of an event on the canvas. */
 import type { Located } from "../../data/types";
 import type { Places } from "../layout/places";
 import { toPixel } from "../layout/scale";

@@ -1,4 +1,4 @@
-/** Words on the canvas find a free place. */
+/** Tests that words on the canvas get a free place. */
 import { expect, it } from "vitest";
 import { freeBox } from "./tag";
 

@@ -1,4 +1,4 @@
-/** What is selected anywhere is brought into view. */
+/** Tests that a selection made anywhere is brought into view. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { hidden, pinned, selected, toggled, trees } from "../../app/state";
 import type { TrackNode } from "../../data/types";

@@ -1,4 +1,4 @@
-/** What is selected anywhere is shown here: groups that hide it open, and the rows scroll to it. */
+/** Shows a selection made anywhere: opens the groups that hide it, and scrolls to it. */
 import { effect, untracked } from "@preact/signals";
 import { hidden, selected, toggled, trees } from "../../app/state";
 import type { Located } from "../../data/types";

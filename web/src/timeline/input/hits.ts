@@ -1,4 +1,4 @@
-/** What is under a point of the canvas. */
+/** Finds the event or row under a point of the canvas. */
 import type { Span } from "../../data/source";
 import { marks, offsets, ranges, view } from "../../app/state";
 import { located } from "../data/located";

@@ -1,4 +1,4 @@
-/** What keys do to the timeline wherever the focus is; while one is held the view glides. */
+/** Actions of keys on the timeline, wherever the focus is; the view glides while a key is held. */
 import { everything, select } from "../../app/actions";
 import { type Binding, addKeys } from "../../app/keys/keys";
 import { offsets, ranges, selected, view } from "../../app/state";

@@ -1,4 +1,4 @@
-/** Pin, hide, open, move rows: what buttons and keys of the headers do. */
+/** Pins, hides, opens and moves rows, for buttons and keys of the headers. */
 import { hidden, order, pinned, toggled } from "../../app/state";
 import { type Row, lanesKey } from "../layout/rows";
 import { layout } from "../local";

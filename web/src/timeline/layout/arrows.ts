@@ -1,4 +1,4 @@
-/** Arrows between events: where they begin and end, and where they leave the screen. */
+/** Computes the ends of arrows between events, and where they leave the screen. */
 
 export interface Point {
   x: number;

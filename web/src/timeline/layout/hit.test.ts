@@ -1,4 +1,4 @@
-/** What lies under the pointer. */
+/** Tests finding the event under the pointer. */
 import { describe, expect, it } from "vitest";
 import type { Tiles } from "../data/tiles";
 import { node, rects, track } from "../testing";

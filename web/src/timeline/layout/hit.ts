@@ -1,4 +1,4 @@
-/** What lies under the pointer, and the neighbours of an event. */
+/** Finds the event under the pointer, and the neighbours of an event. */
 import { firstWhere } from "../../data/cut";
 import type { Track } from "../../data/types";
 import { type Tiles, tileAt } from "../data/tiles";

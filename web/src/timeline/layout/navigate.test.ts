@@ -1,4 +1,4 @@
-/** Where the view goes. */
+/** Tests moving the view. */
 import { describe, expect, it } from "vitest";
 import { fitEvent, fitTo, hold, ordered, panBy, snap, wheelFactor, zoomAt } from "./navigate";
 

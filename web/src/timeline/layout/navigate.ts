@@ -1,4 +1,4 @@
-/** Where the view goes: arithmetic on spans alone. */
+/** Moves the view: arithmetic on spans alone. */
 import type { Span } from "../../data/source";
 
 /** The narrowest view, ns: as in `show`. */

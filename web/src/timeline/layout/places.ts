@@ -1,4 +1,4 @@
-/** Where the events of a track are drawn: in its row, or, when that is closed away, in the row of what holds it. */
+/** Finds the row in which the events of a track are drawn: its own, or, if that is closed, the row of its group. */
 import type { Located } from "../../data/types";
 import { type Layout, type Row, laneTop, tracksOf } from "./rows";
 

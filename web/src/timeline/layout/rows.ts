@@ -1,4 +1,4 @@
-/** From trees to rows: what is drawn where, in CSS pixels from the top of its zone. */
+/** Turns trees into rows: the place of each in CSS pixels from the top of its zone. */
 import type { Track, TrackNode } from "../../data/types";
 
 export type RowStyle = "group" | "slices" | "marks" | "states" | "samples" | "counter";

@@ -1,4 +1,4 @@
-/** The tree of tracks as somebody wants it. */
+/** Tests arranging the tree of tracks. */
 import { describe, expect, it } from "vitest";
 import type { TrackNode } from "../../data/types";
 import { node, track } from "../testing";

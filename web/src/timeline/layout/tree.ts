@@ -1,4 +1,4 @@
-/** The tree of tracks as somebody wants it: filtered by name, grouped by device or rank, in another order, without what was hidden. */
+/** Arranges the tree of tracks: filtered by name, grouped by device or rank, in another order, without hidden tracks. */
 import type { GroupBy } from "../../app/state";
 import type { TrackNode } from "../../data/types";
 

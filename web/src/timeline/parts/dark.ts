@@ -1,4 +1,4 @@
-/** Is the page dark now: what was chosen, else what the system says. */
+/** Whether the page is dark: the user's choice, else the system's. */
 import { computed, signal } from "@preact/signals";
 import { theme } from "../../app/state";
 

@@ -1,4 +1,4 @@
-/** Dragging a row's header to another place among its sisters. */
+/** Drags a row's header to another place among its siblings. */
 import { place } from "../input/reorder";
 import type { Row } from "../layout/rows";
 import { layout } from "../local";

@@ -1,4 +1,4 @@
-/** The events of the focused row as a list that is heard and walked through with arrow keys, but drawn on the canvas. */
+/** The events of the focused row as a list for screen readers and arrow keys; the canvas draws them. */
 import { useEffect, useState } from "preact/hooks";
 import { count, time } from "../../base/format";
 import { later } from "../../base/dom";

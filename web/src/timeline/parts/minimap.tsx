@@ -1,4 +1,4 @@
-/** The whole run above the timeline: how busy GPU and CPU were, and the window of what is seen, which can be dragged. */
+/** The whole run above the timeline: how busy GPU and CPU were, and the visible window, which can be dragged. */
 import { useEffect, useRef } from "preact/hooks";
 import { effect, signal } from "@preact/signals";
 import { everything } from "../../app/actions";

@@ -1,4 +1,4 @@
-/** The edge between names and canvas: dragged, or moved with arrow keys. */
+/** The edge between names and canvas, moved by dragging or arrow keys. */
 import { kept } from "../../base/dom";
 import { headerWidth } from "../local";
 

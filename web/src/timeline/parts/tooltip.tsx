@@ -1,4 +1,4 @@
-/** What is under the pointer, in a few words. */
+/** The event under the pointer, in a few words. */
 import { count, percent, time } from "../../base/format";
 import { visible } from "../../base/text";
 import { hovered, offsets } from "../../app/state";

@@ -1,5 +1,6 @@
-// NVTX's extensions ask for their functions module by module, each library for itself. Any version is welcome: slots never
-// change their meaning, and structures say how large they are.
+// Fills the function tables of NVTX's extensions.
+// Each library requests them module by module. Any version works: slots never change their meaning,
+// and structures contain their size.
 #include "extension.h"
 
 #include "agent/session.h"

@@ -1,4 +1,4 @@
-/** Puts text where other programs can paste it; says so, or says that it cannot. */
+/** Copies text to the clipboard, and reports success or failure. */
 import { notice } from "../../../app/state";
 
 /** Copy and say what was copied; pages opened from disk have no clipboard interface, so a selected text field stands in. */

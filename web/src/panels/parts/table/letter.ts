@@ -1,4 +1,4 @@
-/** How wide a figure is in the font of the page, CSS pixels: what `ch` is. */
+/** Measures the width of a digit in the page's font, in CSS pixels: the unit `ch`. */
 
 let known: number | null = null;
 

@@ -1,4 +1,4 @@
-/** Which rows of a table are seen, and in which order: indices into the rows, which themselves stay as they came. */
+/** Computes which rows of a table are visible, in which order: indices into the unchanged rows. */
 import type { Table } from "../../../data/types";
 
 type Cell = Table["rows"][number][number];

@@ -1,4 +1,4 @@
-/** Tables in panels: only what is in sight is drawn; sorted, filtered, copied, walked by keys. */
+/** Tests tables: only visible rows are drawn; sorted, filtered, copied, walked by keys. */
 import { h } from "preact";
 import { expect, test, vi } from "vitest";
 import { notice, selected } from "../../../app/state";

@@ -1,4 +1,4 @@
-/** How cells of tables are written. */
+/** Tests how cells of tables are formatted. */
 import { expect, test } from "vitest";
 import { quantity, shown } from "./units";
 

@@ -1,4 +1,4 @@
-/** Figures with their units, as cells of tables and fields have them; what is copied keeps every digit. */
+/** Formats numbers with units for cells and fields; copied numbers keep every digit. */
 import { count, moment, percent, size, time } from "../../../base/format";
 import { visible } from "../../../base/text";
 import type { Column } from "../../../data/types";

@@ -1,4 +1,4 @@
-/** How wide columns are: measured in characters of what they hold, so that a virtual table keeps still while it scrolls. */
+/** Computes widths of columns from the number of characters, so that a virtual table keeps still while it scrolls. */
 import type { Column, Table } from "../../../data/types";
 import { shown } from "./units";
 
