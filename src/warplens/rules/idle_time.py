@@ -39,8 +39,7 @@ def rows_of(report: Report, selection: Selection) -> pa.Table:
     """Return when GPUs did nothing, with the cause as text."""
     rows = idle(report, selection)
     cause = pc.cast(rows.column("cause"), pa.string())
-    columns = ["process", "device", "start", "end", "api"]
-    return rows.select(columns).append_column("cause", cause)
+    return rows.select(["process", "device", "start", "end", "api"]).append_column("cause", cause)
 
 
 @once

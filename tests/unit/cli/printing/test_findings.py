@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -32,6 +33,7 @@ COSTLY = Finding(
     bound=20 * MS,
     estimate=10 * MS,
     severity="high",
+    within=100 * MS,
     link="https://example.org/pinned",
     wrong_when="the copies hide under kernels.",
 )
@@ -116,35 +118,10 @@ def test_the_share_of_the_run_grades_a_finding(bound: int | None, grade: Severit
 
 
 @pytest.mark.parametrize(
-    ("estimate", "given", "grade"),
-    [
-        (0, None, "low"),
-        (0, "high", "low"),
-        (5, "high", "medium"),
-        (50, None, "high"),
-        (50, "low", "low"),
-        (None, "low", "low"),
-    ],
+    ("estimate", "grade"), [(0, "low"), (1, "low"), (5, "medium"), (50, "high"), (None, "high")]
 )
-def test_the_saving_grades_a_finding(estimate: int | None, given: Severity | None, grade: Severity) -> None:
-    assert (
-        graded(
-            Finding(
-                rule="r",
-                subject="s",
-                title="t",
-                cause="c",
-                fix="f",
-                evidence=(),
-                occurrences=1,
-                bound=99,
-                estimate=estimate,
-                severity=given,
-            ),
-            100,
-        )
-        == grade
-    )
+def test_the_saving_grades_a_finding(estimate: int | None, grade: Severity) -> None:
+    assert graded(replace(COSTLY, bound=99, estimate=estimate), 100) == grade
 
 
 def test_without_a_price_it_is_a_remark_unless_the_rule_grades_it() -> None:
@@ -208,3 +185,10 @@ def test_a_table_of_all_comes_first_then_as_many_in_detail_as_are_asked_for() ->
 def test_rules_without_their_data_are_one_line_where_no_reasons_are_asked_for() -> None:
     lines = list(as_text(judgement(COSTLY, FREE), 3, 100, reasons=False))
     assert lines[-1] == "Not judged: 2 rules, for lack of GIL data (--why-not: each rule)"
+
+
+def test_what_findings_above_win_too_is_said() -> None:
+    lines = "\n".join(as_text(judgement(replace(COSTLY, shared=4 * MS)), rows=0, width=120))
+    assert "findings above win 4.00 ms of it, too" in " ".join(lines.split())
+    alone = "\n".join(as_text(judgement(COSTLY), rows=0, width=120))
+    assert "findings above" not in alone

@@ -33,6 +33,7 @@ def finding(title: str, bound: int, estimate: int | None, severity: Severity = "
         bound=bound,
         estimate=estimate,
         severity=severity,
+        within=10 * SECOND,
     )
 
 
