@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "src"), str(ROOT / "tools")]
 
 from tests.support.reports.judged import Verdict, cases, compared, source  # noqa: E402
+from warplens.model.words import percent  # noqa: E402
 from wrap_markdown import wrapped  # noqa: E402
 
 PAGE = ROOT / "docs" / "dev" / "judged.md"
@@ -30,9 +31,9 @@ not. {clean} of the reports need no finding.
 | | |
 |---|--:|
 | findings reported | {reported} |
-| of them true (precision) | {precision:.1%} |
+| of them true (precision) | {precision} |
 | findings that must be there | {wanted} |
-| of them reported (recall) | {recall:.1%} |
+| of them reported (recall) | {recall} |
 
 The cases were written by people who saw the findings. They checked them against the rows and against runs without the mistake. Reports
 that nobody has seen yet will show lower figures.
@@ -46,7 +47,7 @@ Bounds are no predictions and are not in this table.
 |---|---|--:|--:|--:|
 {rows}
 
-The median error is {error:.0%}; the largest factor between the two is {factor:.2f}.
+The median error is {error}; the largest factor between the two is {factor:.2f}.
 
 ## Beside another tool
 
@@ -54,14 +55,14 @@ PyTorch's Holistic Trace Analysis 0.5.0 on the same traces: of the time from a G
 computed, and did neither. It leaves out the first and the last step, so the shares need not be equal. Its breakdown of idle time is by
 stream: a stream without work counts as waiting for the host, 1.72 s in a trace of 1.73 s. It has no findings to compare.
 
-| trace | idle: warplens | HTA | compute: warplens | HTA | what warplens says first |
+| trace | idle: warplens | HTA | compute: warplens | HTA | the first finding of warplens |
 |---|--:|--:|--:|--:|---|
-| hta_df_index_resolver | 42.3% | 46.1% | 35.8% | 35.6% | waits for the host, 419 ms |
-| hta_trace_diff_control | 16.4% | 16.2% | 60.6% | 61.2% | communication alone, 87.9 ms |
-| hta_trace_diff_test | 3.7% | 7.5% | 73.6% | 68.3% | communication alone, 73.3 ms |
-| tracelens_b200_eager | 86.3% | 87.2% | 10.2% | 12.0% | waits for the host, 63.4 ms |
-| tracelens_h100_qwen15_05b | 8.1% | fails | 91.5% | fails | use of the GPU, 1.12 ms |
-| tracelens_mi300_resnet_actckpt | 3.0% | fails | 29.7% | fails | communication alone, 9.85 ms |
+| hta_df_index_resolver | 42.3 % | 46.1 % | 35.8 % | 35.6 % | waits for the host, 419 ms |
+| hta_trace_diff_control | 16.4 % | 16.2 % | 60.6 % | 61.2 % | communication alone, 87.9 ms |
+| hta_trace_diff_test | 3.7 % | 7.5 % | 73.6 % | 68.3 % | communication alone, 73.3 ms |
+| tracelens_b200_eager | 86.3 % | 87.2 % | 10.2 % | 12.0 % | waits for the host, 63.4 ms |
+| tracelens_h100_qwen15_05b | 8.1 % | fails | 91.5 % | fails | use of the GPU, 1.12 ms |
+| tracelens_mi300_resnet_actckpt | 3.0 % | fails | 29.7 % | fails | communication alone, 9.85 ms |
 
 `tools/judge.py` does not compute this table.
 
@@ -104,15 +105,15 @@ def _page(verdicts: list[Verdict]) -> str:
         cases=len(verdicts),
         clean=sum(not one.wanted for one in verdicts),
         reported=reported,
-        precision=true / max(reported, 1),
+        precision=percent(true / max(reported, 1), 1),
         wanted=wanted,
-        recall=named / max(wanted, 1),
+        recall=percent(named / max(wanted, 1), 1),
         rows="\n".join(
             f"| {case} | {rule} | {expected:.2f} s | {real:.2f} s | {expected / real:.2f} |"
             for case, rule, expected, real in won
         ),
         factor=max((max(expected / real, real / expected) for *_, expected, real in won), default=1.0),
-        error=median(abs(expected / real - 1) for *_, expected, real in won) if won else 0.0,
+        error=percent(median(abs(expected / real - 1) for *_, expected, real in won) if won else 0.0),
         reports="\n".join(
             f"| {one.case} | {one.reported} | {one.true} | {one.wanted} | {one.named} |" for one in verdicts
         ),
