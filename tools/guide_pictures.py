@@ -108,14 +108,20 @@ def shown(
         yield visit
 
 
+def screenshot(visit: Visit) -> bytes:
+    """Return a screenshot with every panel loaded: on a busy machine, answers come late."""
+    visit.settled()
+    visit.until("() => !document.body.innerText.includes('Loading ')")
+    png: bytes = visit.page.screenshot()
+    return png
+
+
 def picture(visit: Visit, row: str, chosen: float, lane: int = 0) -> bytes:
     """Select what lies at `chosen` in a row, and return a screenshot."""
     visit.page.mouse.click(*visit.point(row, chosen, lane))
     visit.until("() => /[#&]e=0\\.\\w+\\./.test(location.hash)")
     visit.page.mouse.move(SIZE[0] / 2, SIZE[1] - 8)
-    visit.settled()
-    png: bytes = visit.page.screenshot()
-    return png
+    return screenshot(visit)
 
 
 def draw_page(browser: Browser, recording: Recording) -> bytes:
@@ -137,9 +143,7 @@ def draw_gap(browser: Browser, recording: Recording) -> bytes:
     margin = (end - begin) // 4
     with shown(browser, recording, begin - margin, end + margin, panel="-") as visit:
         visit.page.get_by_label("Group").select_option("device")
-        visit.settled()
-        png: bytes = visit.page.screenshot()
-        return png
+        return screenshot(visit)
 
 
 def draw_flame(browser: Browser, recording: Recording) -> bytes:
@@ -148,9 +152,7 @@ def draw_flame(browser: Browser, recording: Recording) -> bytes:
     with shown(browser, recording, begin, end, panel="flame") as visit:
         visit.page.locator(".p-bar").get_by_text("CPU samples").click()
         visit.page.locator(".p-flame").first.wait_for()
-        visit.settled()
-        png: bytes = visit.page.screenshot()
-        return png
+        return screenshot(visit)
 
 
 def draw_inside(browser: Browser, recording: Recording, begin: int, end: int, chosen: int) -> bytes:

@@ -19,6 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src"), str(ROOT / "tools")]
 
 from tests.support.reports.judged import Verdict, cases, compared, source  # noqa: E402
 from tests.support.reports.planted import PLANTED, played  # noqa: E402
+from warplens.model.words import percent  # noqa: E402
 from warplens.report import Selection  # noqa: E402
 from warplens.report import open as open_report  # noqa: E402
 from warplens.rules.judging import judge  # noqa: E402
@@ -34,9 +35,9 @@ not. {clean} of the reports need no finding.
 | | |
 |---|--:|
 | findings reported | {reported} |
-| of them true (precision) | {precision:.1%} |
+| of them true (precision) | {precision} |
 | findings that must be there | {wanted} |
-| of them reported (recall) | {recall:.1%} |
+| of them reported (recall) | {recall} |
 
 The cases were written by people who saw the findings. They checked them against the rows and against runs without the mistake. Reports
 that nobody has seen yet will show lower figures.
@@ -50,10 +51,10 @@ used the GPU meanwhile, the part of the run is compared in which they did not; `
 |---|---|--:|--:|--:|
 {rows}
 
-The median error is {error:.0%}; the largest factor between the two is {factor:.2f}.
+The median error is {error}; the largest factor between the two is {factor:.2f}.
 
 The {planted} programs of `tests/support/reports/planted.py` run with their mistake and without it on a simulated machine, on which nothing
-disturbs them: the median error is {planted_error:.1%}, the largest factor {planted_factor:.2f}.
+disturbs them: the median error is {planted_error}, the largest factor {planted_factor:.2f}.
 
 | mistake | rule | predicted | won |
 |---|---|--:|--:|
@@ -65,14 +66,14 @@ PyTorch's Holistic Trace Analysis 0.5.0 on the same traces: of the time from a G
 computed, and did neither. It leaves out the first and the last step, so the shares need not be equal. Its breakdown of idle time is by
 stream: a stream without work counts as waiting for the host, 1.72 s in a trace of 1.73 s. It has no findings to compare.
 
-| trace | idle: warplens | HTA | compute: warplens | HTA | what warplens says first |
+| trace | idle: warplens | HTA | compute: warplens | HTA | the first finding of warplens |
 |---|--:|--:|--:|--:|---|
-| hta_df_index_resolver | 42.3% | 46.1% | 35.8% | 35.6% | waits for the host, 419 ms |
-| hta_trace_diff_control | 16.4% | 16.2% | 60.6% | 61.2% | communication alone, 87.9 ms |
-| hta_trace_diff_test | 3.7% | 7.5% | 73.6% | 68.3% | communication alone, 73.3 ms |
-| tracelens_b200_eager | 86.3% | 87.2% | 10.2% | 12.0% | waits for the host, 63.4 ms |
-| tracelens_h100_qwen15_05b | 8.1% | fails | 91.5% | fails | use of the GPU, 1.12 ms |
-| tracelens_mi300_resnet_actckpt | 3.0% | fails | 29.7% | fails | communication alone, 9.85 ms |
+| hta_df_index_resolver | 42.3 % | 46.1 % | 35.8 % | 35.6 % | waits for the host, 419 ms |
+| hta_trace_diff_control | 16.4 % | 16.2 % | 60.6 % | 61.2 % | communication alone, 87.9 ms |
+| hta_trace_diff_test | 3.7 % | 7.5 % | 73.6 % | 68.3 % | communication alone, 73.3 ms |
+| tracelens_b200_eager | 86.3 % | 87.2 % | 10.2 % | 12.0 % | waits for the host, 63.4 ms |
+| tracelens_h100_qwen15_05b | 8.1 % | fails | 91.5 % | fails | use of the GPU, 1.12 ms |
+| tracelens_mi300_resnet_actckpt | 3.0 % | fails | 29.7 % | fails | communication alone, 9.85 ms |
 
 `tools/judge.py` does not compute this table.
 
@@ -135,22 +136,22 @@ def _page(verdicts: list[Verdict]) -> str:
         cases=len(verdicts),
         clean=sum(not one.wanted for one in verdicts),
         reported=reported,
-        precision=true / max(reported, 1),
+        precision=percent(true / max(reported, 1), 1),
         wanted=wanted,
-        recall=named / max(wanted, 1),
+        recall=percent(named / max(wanted, 1), 1),
         rows="\n".join(
             f"| {case} | {rule} | {expected:.3g} s | {real:.3g} s | {expected / real:.2f} |"
             for case, rule, expected, real in won
         ),
         factor=max((_factor(expected, real) for *_, expected, real in won), default=1.0),
         planted=len(planted),
-        planted_error=median(abs(expected / real - 1) for *_, expected, real in planted),
+        planted_error=percent(median(abs(expected / real - 1) for *_, expected, real in planted), 1),
         planted_factor=max(_factor(expected, real) for *_, expected, real in planted),
         planted_rows="\n".join(
             f"| {mistake} | {rule} | {expected:.1f} ms | {real:.1f} ms |"
             for mistake, rule, expected, real in planted
         ),
-        error=median(abs(expected / real - 1) for *_, expected, real in won) if won else 0.0,
+        error=percent(median(abs(expected / real - 1) for *_, expected, real in won) if won else 0.0),
         reports="\n".join(
             f"| {one.case} | {one.reported} | {one.true} | {one.wanted} | {one.named} |" for one in verdicts
         ),

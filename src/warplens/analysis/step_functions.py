@@ -1,4 +1,4 @@
-"""Values over time: what holds from when on, such as the innermost range of a thread.
+"""Step functions: values over time, such as the innermost range of a thread.
 
 Computed on whole arrays.
 """

@@ -1,4 +1,4 @@
-"""Makes the report of a recording, and prints why where that fails: the exit code is the program's."""
+"""Finishes the report of a recording, and prints why if that fails. Keeps the program's exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads what the end of a recording needs, while its program still runs: a second that the end does not take."""
+"""Loads the modules that the end of a recording needs while its program runs; saves a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts that are written while their recording goes on: the followed processes, and when a step is worth it."""
+"""Decides which processes are converted during the recording, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts processes that ended while the recording goes on, each whole.
+"""Converts processes that ended during the recording, each as a whole.
 
 Small ones are converted together, as at the end of a recording.
 What is known of them then must be what is known at the end; `ProcessWriter.check` compares.

@@ -1,4 +1,4 @@
-"""Follows one process that still records: its NVTX ranges and marks become rows meanwhile.
+"""Converts NVTX ranges and marks of one process while it still records.
 
 Slice by slice, in order of start.
 

@@ -1,4 +1,4 @@
-"""Many small processes are converted as one: it takes as long as one process does, not as many."""
+"""Converts many small processes together, in about the time of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices a finding by the critical path: works the run out again without what the fix removes."""
+"""Prices a finding by the critical path: computes the run again without the time that the fix removes."""
 
 from __future__ import annotations
 

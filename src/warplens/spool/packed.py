@@ -1,4 +1,4 @@
-"""Packs pages of a spool while its process goes on, so that the disk gets their space back.
+"""Packs pages of a spool while its process runs, so that the disk gets their space back.
 
 Nothing is lost.
 

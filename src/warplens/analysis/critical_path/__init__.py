@@ -1,4 +1,4 @@
-"""The critical path: which work, one after the other, a recorded program could not have ended without."""
+"""The critical path: the chain of work that determines the end of a recorded program."""
 
 from warplens.analysis.critical_path.graph import Graph, build
 from warplens.analysis.critical_path.path import Path, path

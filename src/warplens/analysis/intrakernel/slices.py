@@ -1,4 +1,4 @@
-"""A launch cut into slices of time: how much of each its units, and each of their regions, were there."""
+"""Cuts a launch into slices of time: the active units and regions in each."""
 
 from __future__ import annotations
 

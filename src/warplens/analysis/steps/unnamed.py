@@ -1,4 +1,4 @@
-"""Training steps of a program that names none: what lies between two fetches of its data and its optimizer's steps.
+"""Training steps of a program that names none, bounded by data fetches and optimizer steps.
 
 PyTorch names both: `enumerate(DataLoader)#…__next__` and `Optimizer.step#Adam.step`.
 

@@ -1,4 +1,4 @@
-"""A recording that cannot be finished where it was made: made ready to be carried to where it can."""
+"""Prepares a recording that cannot be finished on this machine for another one."""
 
 from __future__ import annotations
 

@@ -234,8 +234,8 @@ def _pools(report: Report) -> list[Finding]:
                 rule="allocator_churn",
                 subject=f"GPU {device} preallocated",
                 title=f"The program took {percent(row['bytes'] / row['memory'])} of GPU {device}'s memory at once",
-                cause=f"{text} were allocated in one piece: a pool, as JAX and TensorFlow make one. Nothing is lost by it, but the table "
-                "gpu_memory does not tell what the program needs.",
+                cause=f"{text} were allocated in one piece: a pool, as JAX and TensorFlow make one. It costs nothing, but the table "
+                "gpu_memory does not show how much the program needs.",
                 fix="Nothing, unless other programs need the memory: XLA_PYTHON_CLIENT_MEM_FRACTION, or "
                 "XLA_PYTHON_CLIENT_PREALLOCATE=false.",
                 evidence=(

@@ -58,9 +58,9 @@ def check(
                 subject=f"{blocker.name} on {blocker.thread}",
                 title=f"{capital(blocker.thread)} stood still in {counted(len(blocker.calls), 'call')} of {blocker.name}, "
                 f"{duration(blocker.cover.total)} in all",
-                cause=f"Each waited {average} for the other end. Asked all at once, the answers would "
-                f"have been there after about {duration(longest)}.",
-                fix="Ask ahead and collect the answers later, ask for many things at once, or use several connections.",
+                cause=f"Each waited {average} for the other end. Requests sent together would have been "
+                f"answered after about {duration(longest)}.",
+                fix="Send requests ahead and collect the answers later, request many items at a time, or use several connections.",
                 evidence=blocker.evidence(),
                 occurrences=len(blocker.calls),
                 bound=blocker.bound,

@@ -66,7 +66,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
                 f"{duration(spent.estimate)} that the host could have used to launch.",
                 fix="Leave out waits that only measure or debug; let streams wait for events instead of "
                 "the host; wait as late as possible. "
-                "The rule unneeded_sync says where in the program they are.",
+                "The rule unneeded_sync names their lines in the program.",
                 evidence=located(report, evidence(synchronizing, spent, min(rows, number))),
                 occurrences=number,
                 bound=spent.bound,

@@ -263,11 +263,11 @@ def _finding(
     evidence = []
     best = np.argsort(start - end, kind="stable")[:50]
     whole = stretches.take(pa.array(where[best])).to_pylist()
-    told = [several[number] for number in owner[best].tolist()] if owner is not None and many else None
+    titles = [several[number] for number in owner[best].tolist()] if owner is not None and many else None
     for place, (row, first, last) in enumerate(
         zip(whole, start[best].tolist(), end[best].tolist(), strict=True)
     ):
-        inside = told[place] if told is not None else subject or kind
+        inside = titles[place] if titles is not None else subject or kind
         text = (
             f"GPU idle for {duration(row['end'] - row['start'])}, {duration(last - first)} of it in {inside}"
         )
@@ -308,11 +308,11 @@ def _finding(
         rule="gpu_waits_for_cpu",
         subject=subject,
         title=title,
-        cause=f"In {counted(len(gaps), 'gap')} ({percent(cover.total / span, 1)} of the time) {who} had not launched what came next. "
+        cause=f"In {counted(len(gaps), 'gap')} ({percent(cover.total / span, 1)} of the time) {who} had not launched the next operation. "
         + (
             f"It was in: {subject}.{once}"
             if kind != UNKNOWN
-            else "Neither ranges nor calls nor samples say what it did."
+            else "No range, call or sample shows what it did."
         ),
         fix=_ADVICE[kind],
         evidence=most(evidence),

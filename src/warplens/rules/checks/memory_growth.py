@@ -153,7 +153,7 @@ def _finding(
         title=f"{name} grew by {size(growth.bytes)} and did not come back"
         + (f", most of it in {where}" if where else ""),
         cause=f"{cause}{', ' + during if during else ''}.",
-        fix=f"See what it keeps. This names the allocations that are not freed: {_memray(process)}",
+        fix=f"This command names the allocations that are not freed: {_memray(process)}",
         evidence=evidence,
         occurrences=len(evidence),
         confidence="medium",

@@ -85,7 +85,7 @@ def _unfinished(report: Report, selection: Selection, least: int) -> list[Findin
                     fix="Use `with annotate(…)`, or end the range in a `finally`; in C++ a scoped range.",
                     evidence=most(_rows(unfinished)),
                     occurrences=len(unfinished),
-                    wrong_when="Where the thread was meant to be in the range until the program ended.",
+                    wrong_when="If the thread was meant to stay in the range until the program ended.",
                 )
             )
     return findings
@@ -128,7 +128,7 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
             evidence=most(_rows(crossed)),
             occurrences=number,
             confidence="medium",
-            wrong_when="Where ranges of two libraries cross, and each is right for itself.",
+            wrong_when="If ranges of two libraries cross, and each library nests its own.",
         )
     ]
 
@@ -180,7 +180,7 @@ def _names(report: Report, least: int) -> list[Finding]:
                     ),
                 ),
                 occurrences=row["names"],
-                wrong_when="Where a tool of yours reads these names.",
+                wrong_when="If one of your tools reads these names.",
             )
         )
     return findings

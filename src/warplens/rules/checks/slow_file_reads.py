@@ -61,7 +61,7 @@ def check(
                 title=f"{capital(blocker.thread)} stood still in {counted(len(blocker.calls), f'slow {blocker.name}')}, "
                 f"{duration(blocker.cover.total)} in all",
                 cause=f"They were of {counted(len(files), 'file')} and brought {moved:,} bytes, {average} "
-                "each: what holds the files is slow to answer.",
+                "each: the storage is slow to answer.",
                 fix="Read ahead in other threads or processes, in larger pieces, or from a local copy; keep what is needed again.",
                 evidence=blocker.evidence(),
                 occurrences=len(blocker.calls),

@@ -88,7 +88,7 @@ def _of(gpu: GpuOperations, moved: Copies, rows: int, least: float) -> tuple[Fin
     why += [f"{pageable:,} of them use pageable memory, which must be page-locked first."] if pageable else []
     if alone.total > free:
         why.append(
-            f"Kernels ran for only {duration(free)} without a copy: no more can be hidden, the rest is won by moving less."
+            f"Kernels ran for only {duration(free)} without a copy: no more can be hidden, the rest can only be won by moving less."
         )
     finding = Finding(
         rule="transfers_not_overlapped",

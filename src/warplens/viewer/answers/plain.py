@@ -1,4 +1,4 @@
-"""Values of a report as JSON holds them: numbers, texts of bounded length, true, false and null."""
+"""Converts values of a report to JSON: numbers, texts of bounded length, true, false and null."""
 
 from __future__ import annotations
 
