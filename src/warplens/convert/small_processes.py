@@ -157,11 +157,17 @@ class MergedTables:
         for column in {"frames": ("frame", "parent")}.get(table, ("stack",)):
             if column in rows.column_names:
                 rows = _with(rows, column, self._stacks(owner, rows.column(column)))
+        if (np.diff(owner) >= 0).all():
+            return (
+                rows.combine_chunks()
+            )  # as those of one process are; take() loads pyarrow.compute, which takes longer than the rest
         return rows.take(pa.array(np.argsort(owner, kind="stable"))).combine_chunks()
 
     def _stacks(self, owner: Int64Array, numbers: pa.ChunkedArray) -> pa.Array:
-        absent = numbers.is_null().to_numpy()
-        number = numbers.fill_null(0).to_numpy() - self._spools.node_base[owner]
+        # Not is_null() and fill_null(), which load pyarrow.compute. With gaps these are floats, exact below 2^53.
+        values = numbers.to_numpy()
+        absent = np.isnan(values) if numbers.null_count else np.zeros(len(values), np.bool_)
+        number = np.nan_to_num(values).astype(np.int64) - self._spools.node_base[owner]
         return pa.array(self._key[owner] * RANGES_PER_PROCESS + number, mask=absent)
 
 

@@ -61,23 +61,29 @@ class IdleLedger:
     Without work that had been launched in time and was held by something that the report does not show.
     """
 
-    def __init__(self, report: Report, selection: Selection) -> None:
-        self._thread_of: dict[int, int] = {}
-        self.whole: dict[Gpu, dict[str, int]] = {}
+    def __init__(self, whole: dict[Gpu, dict[str, int]], process_of: dict[int, int]) -> None:
+        """Keep the times by GPU and cause, and the process of each thread."""
+        self.whole = whole
+        self._process_of = process_of
+        self._left = {gpu: dict(causes) for gpu, causes in whole.items()}
+
+    @classmethod
+    def of(cls, report: Report, selection: Selection) -> IdleLedger:
+        """Return the ledger of a report; empty without a GPU."""
         try:
             gpus(report, selection)
         except MissingData:
-            return
+            return cls({}, {})
         rows = rows_of(report, selection)
         waited = pc.and_(pc.equal(rows.column("cause"), "unknown"), pc.is_valid(rows.column("api")))
         rows = rows.filter(pc.invert(waited))
         lengths = rows.append_column("ns", pc.subtract(rows.column("end"), rows.column("start")))
         sums = lengths.group_by(["process", "device", "cause"]).aggregate([("ns", "sum")])
+        whole: dict[Gpu, dict[str, int]] = {}
         for row in sums.to_pylist():
-            self.whole.setdefault((row["process"], row["device"]), {})[row["cause"]] = row["ns_sum"]
+            whole.setdefault((row["process"], row["device"]), {})[row["cause"]] = row["ns_sum"]
         threads = report.sql("SELECT thread, process FROM threads").to_pylist()
-        self._thread_of = {row["thread"]: row["process"] for row in threads}
-        self._left = {gpu: dict(causes) for gpu, causes in self.whole.items()}
+        return cls(whole, {row["thread"]: row["process"] for row in threads})
 
     def cut(self, finding: Finding, own: Sequence[str]) -> Finding:
         """Return a finding that expects no more than its GPUs could be made to do sooner.
@@ -115,7 +121,7 @@ class IdleLedger:
     def _gpus(self, finding: Finding) -> list[Gpu]:
         """Return the GPUs of the processes that a finding names; all where it names none."""
         named = {row.process for row in finding.evidence} | {
-            self._thread_of.get(row.thread) for row in finding.evidence if row.thread is not None
+            self._process_of.get(row.thread) for row in finding.evidence if row.thread is not None
         }
         mine = [gpu for gpu in self.whole if gpu[0] in named]
         return mine or list(self.whole)

@@ -115,7 +115,7 @@ def judge(
     )
     engines: dict[Selection, WhatIf] = {}
     idle_causes = {id_: getattr(module, "IDLE", ()) for id_, module in modules.items()}
-    ledger = IdleLedger(report, inner)
+    ledger = IdleLedger.of(report, inner)
     for unit in asked:
         scope, looked_at = (
             (selection, end - begin)

@@ -47,7 +47,7 @@ def finding(estimate: int, rule: str = "gpu_waits_for_cpu") -> Finding:
 
 
 def test_the_first_finding_has_the_time_and_the_next_the_rest(tmp_path: Path) -> None:
-    ledger = IdleLedger(drawn(tmp_path, LATE), Selection())
+    ledger = IdleLedger.of(drawn(tmp_path, LATE), Selection())
     ((causes),) = ledger.whole.values()
     host, launch = causes["host-bound"], causes["launch-bound"]
     first = ledger.share(finding(host - 5 * US), ("host-bound",))
@@ -63,7 +63,7 @@ def test_the_first_finding_has_the_time_and_the_next_the_rest(tmp_path: Path) ->
 
 
 def test_an_estimate_above_the_idle_time_is_cut_and_says_so(tmp_path: Path) -> None:
-    ledger = IdleLedger(drawn(tmp_path, LATE), Selection())
+    ledger = IdleLedger.of(drawn(tmp_path, LATE), Selection())
     ((causes),) = ledger.whole.values()
     most = causes["host-bound"] + causes["launch-bound"]
     cut = ledger.cut(finding(10 * most), ("host-bound",))
