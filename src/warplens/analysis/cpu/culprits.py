@@ -486,7 +486,8 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
 
 def sampled(report: Report, thread: int, name: str, begin: int, end: int) -> Cover:
     """Return when samples from `begin` to `end` saw a thread in a function, under its name in `pieces`."""
-    line = _Line(np.array([thread]), begin, end - begin + 1, begin=np.array([0]), end=np.array([end - begin]))
+    whole = np.array([0]), np.array([end - begin])
+    line = _Line(np.array([thread]), begin, end - begin + 1, begin=whole[0], end=whole[1])
     starts, ends = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for layer in _samples(report, line):
         code, names = codes(layer.label(layer.row)[1])
