@@ -136,7 +136,7 @@ class ProcessTables:
 
     @property
     def records(self) -> int:
-        """How many records there are beside those of NVTX."""
+        """The number of records beside those of NVTX."""
         return self._cuda.records + self._cpu.records
 
     def _follow_payloads(self, table: int) -> None:
@@ -147,7 +147,7 @@ class ProcessTables:
 
     @property
     def left(self) -> float:
-        """Which part of the records is written by `finish`, not slice by slice."""
+        """The share of the records that `finish` writes, not slice by slice."""
         counts = self._spool.events.counts()
         events = counts.ranges + counts.start_ends + counts.marks + counts.samples + counts.operations
         wide = self._cuda.records + self._cpu.records
@@ -183,7 +183,7 @@ class ProcessTables:
             self._intrakernel.finish()
 
     def notes(self) -> list[Note]:
-        """What was met that could not be used."""
+        """Notes about records that could not be used."""
         notes = []
         pid = self._spool.process.pid
         for why, count in self._schemas.unreadable.items():

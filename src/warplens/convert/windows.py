@@ -17,7 +17,7 @@ OPEN = (1 << 62) - 1  # the end of a window that is open
 
 
 class Windows:
-    """What the control file says, made ready for one part.
+    """The facts of the control file, prepared for one part.
 
     Without a control file nothing is known: no window, everything is kept.
 
@@ -125,7 +125,7 @@ class Windows:
         return answer
 
     def notes(self, told: Container[str]) -> list[Note]:
-        """What limited the recording, as far as the control file tells.
+        """The limits that the recording reached, from the control file.
 
         `told`: the codes of what the launcher noted itself.
         """

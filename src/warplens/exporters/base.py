@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Write(Protocol):
-    """What `write` in each unit is."""
+    """The type of `write` in each unit."""
 
     def __call__(self, report: Report, out: Path, **options: Any) -> None:
         """Write the report to the file `out`, replacing it. Raises OSError."""

@@ -99,7 +99,7 @@ class Tracks:
 
     @property
     def families(self) -> int:
-        """How many families of tracks there are."""
+        """The number of families of tracks."""
         return len(self.threads) + len(self.processes) + len(self.tasks)
 
     @property

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How two sets of intervals lie together, ns.
+    """The overlap of two sets of intervals, ns.
 
     Time counts once in each: `both` of it is in `a` and in `b`.
     """

@@ -35,7 +35,7 @@ _PER_RUN = (comparing.STEP, "gpu")
 
 @dataclass(frozen=True)
 class Figures:
-    """What one side has of a kind and name, ns.
+    """The figures of one side for a kind and name, ns.
 
     `time`: per step where steps are compared, of a step its mean, else of the whole run.
 
@@ -80,7 +80,7 @@ class Change:
 
     @property
     def noise(self) -> float | None:
-        """What a change must exceed to be one, ns.
+        """The limit that a change must exceed, ns.
 
         Null where neither side says how steady it is.
         """
@@ -97,7 +97,7 @@ class Change:
 
     @property
     def status(self) -> Status:
-        """What became of it."""
+        """The status of the change."""
         if self.lacks:
             return "not recorded before" if self.lacks == "before" else "not recorded after"
         if self.before is None or self.after is None:

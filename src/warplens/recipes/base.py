@@ -42,7 +42,7 @@ class BrokenPart:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a recipe says.
+    """The answer of a recipe.
 
     `lines`: the verdict, for reading. `tables`: by name, in the order in which they are read.
     `details`: tables that are too long to read; they are written to files and to JSON only.

@@ -34,7 +34,7 @@ class PartTask:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a part: its summary, or one line about why there is none."""
+    """The result of a part: its summary, or one line about why there is none."""
 
     number: int
     summary: Summary | None
@@ -42,7 +42,7 @@ class Result:
 
 
 class Pool(Protocol):
-    """Where parts are computed. A part whose worker is lost is computed again."""
+    """Computes parts in workers; computes a part again if its worker is lost."""
 
     def run(self, work: Sequence[PartTask]) -> Iterator[Result]:
         """Compute all parts, and yield their results in any order."""

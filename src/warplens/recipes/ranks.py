@@ -1,4 +1,4 @@
-"""What the ranks of a job are called, in tables and lines."""
+"""Names of a job's ranks, in tables and lines."""
 
 from __future__ import annotations
 

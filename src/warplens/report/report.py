@@ -201,7 +201,7 @@ class Report:
 
     @property
     def diagnostics(self) -> pa.Table:
-        """What was lost, guessed or could not be recorded."""
+        """Losses, guesses and missing records."""
         return self.table("diagnostics")
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:

@@ -102,7 +102,7 @@ def groups_of(piece: TableFile) -> Iterator[RowGroup]:
 
 
 def threads() -> int:
-    """How many threads to work with."""
+    """The number of threads to work with."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(usable, 8)
 

@@ -84,12 +84,12 @@ class Stored:
 
     @property
     def origin(self) -> int:
-        """Where the report begins: ns on the clock of the first part."""
+        """The begin of the report: ns on the clock of the first part."""
         return min(part.manifest.origin + part.shift for part in self.parts)
 
     @property
     def end(self) -> int:
-        """Where the report ends: ns on the clock of the first part."""
+        """The end of the report: ns on the clock of the first part."""
         return max(part.manifest.end + part.shift for part in self.parts)
 
     @property

@@ -20,7 +20,7 @@ _LONGEST = 1 << 26  # bytes of launch.json
 
 @dataclass(frozen=True)
 class LaunchNotes:
-    """What the launcher noted.
+    """The launcher's notes.
 
     Every field has a default, because the launcher may have been killed before it wrote it.
     """

@@ -25,7 +25,7 @@ OPEN_FACTS = np.dtype([("id", "<u8"), ("parent", "<u8"), ("thread", "<u4"), ("ta
 
 
 class RowCounts(NamedTuple):
-    """How many rows a slice has in each table."""
+    """The number of rows of a slice in each table."""
 
     ranges: int
     marks: int
@@ -55,7 +55,7 @@ class Blobs(NamedTuple):
 
 @dataclass(frozen=True)
 class EventCounts:
-    """What a process recorded, and what was wrong with it.
+    """The events of a process, and the errors in them.
 
     `first` and `last`: ns, the raw clock of the spool.
     """

@@ -44,7 +44,7 @@ _DECODER = json.JSONDecoder(strict=False)
 
 @dataclass(frozen=True)
 class Clock:
-    """How the counter became ns: `base_ns + ((counter - t0) * mult >> shift)`."""
+    """The conversion of the counter to ns: `base_ns + ((counter - t0) * mult >> shift)`."""
 
     kind: str
     shift: int

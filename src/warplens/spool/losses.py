@@ -102,7 +102,7 @@ _WIDE = {
 
 
 def dropped(head: Head, layouts: Layouts, process: Process) -> list[Note]:
-    """What the agent counted as lost."""
+    """The records that the agent counted as lost."""
     if not (head.error or head.buffered or any(head.dropped)):
         return []
     notes = []
@@ -156,7 +156,7 @@ def dropped(head: Head, layouts: Layouts, process: Process) -> list[Note]:
 
 
 def given_up(head: Head, process: Process) -> list[Note]:
-    """What a flight recorder wrote over: what was too old to keep, and what was not, where it had no room."""
+    """Records that a flight recorder overwrote: too old ones, and newer ones for lack of room."""
     if not head.given_up_ns:
         return []
     until = _after(head.given_up_ns, process)
@@ -234,7 +234,7 @@ def calls(head: Head, layouts: Layouts) -> int:
 def unread(
     counts: EventCounts, unknown_records: int, broken_definitions: int, pid: int, *, recorder: bool = False
 ) -> list[Note]:
-    """What the reader met and could not use.
+    """Records that the reader could not use.
 
     `recorder`: the spool was filled anew, with --keep-last.
     """

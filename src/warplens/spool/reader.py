@@ -40,7 +40,7 @@ _CLOSED = 0x40  # flag of a slot whose range has ended; there was no space to wr
 
 @dataclass
 class SpoolNames:
-    """What the spool says about its threads, domains and categories; values are string ids."""
+    """Names of the spool's threads, domains and categories; values are string ids."""
 
     threads: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # index -> tid, name, first seen
     tids: dict[int, int] = field(default_factory=dict)  # by NVTX
@@ -53,7 +53,7 @@ class SpoolNames:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known about the recording of a process from elsewhere.
+    """Facts about the recording of a process that are not in its spool.
 
     Times are ns on the raw clock of its spool.
 
@@ -249,7 +249,7 @@ class SpoolFile:
 
     @cached_property
     def pieces(self) -> Pieces:
-        """What launches wrote into their buffers."""
+        """The content of the buffers of launches."""
         return Pieces(self._memory, self.chunks)
 
     @cached_property
@@ -278,7 +278,7 @@ class SpoolFile:
         return definitions.read(self.names.defines, self.strings)
 
     def notes(self) -> list[Note]:
-        """What was lost or damaged, as far as it has been read; call it last."""
+        """Lost and damaged records, of the part that was read; call it last."""
         pid = self.process.pid
         recorder = any(chunk.generation for chunk in self.chunks)
         unread = losses.unread(

@@ -58,7 +58,7 @@ class RegisterEntry:
 
 @dataclass(slots=True)
 class RegisterContents:
-    """What could be read, in order of time.
+    """The readable entries, in order of time.
 
     `damaged` places were stepped over, `unread` bytes lie behind what is ever read.
     """

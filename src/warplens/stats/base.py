@@ -25,7 +25,7 @@ _NOTES, _TITLE = b"warplens.notes", b"warplens.title"
 
 
 class StatTable(Protocol):
-    """What `table` in each unit is."""
+    """The type of `table` in each unit."""
 
     def __call__(self, report: Report, selection: Selection, **options: Any) -> pa.Table:
         """Compute the stat over the selected part of the report.

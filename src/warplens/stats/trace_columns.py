@@ -61,7 +61,7 @@ def payload_columns(report: Report, rows: pa.Table, kind: str) -> dict[str, pa.A
 
 
 def _texts(event: Carried) -> tuple[str | None, str | None]:
-    """What was given with an event, and with its end; `…` where a payload was cut."""
+    """The payloads of an event and of its end; `…` marks a cut payload."""
     more = "…" if event.cut else ""
     begin, end = (" ".join(map(text, side)) + more if side else None for side in (event.begin, event.end))
     return begin, end

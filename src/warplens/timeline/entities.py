@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inside:
-    """What kernels of one name did on a stream, as they timed it themselves.
+    """The in-kernel regions of kernels of one name on a stream.
 
     `context` is None where their kernels were not recorded.
     """
@@ -48,7 +48,7 @@ class HostGpu:
 
     @property
     def id(self) -> str:
-        """What tells it from others of its host."""
+        """The text that distinguishes it from others of its host."""
         return self.key.partition("/")[2]
 
 

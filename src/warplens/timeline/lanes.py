@@ -41,7 +41,7 @@ class Lane:
 
     @property
     def key(self) -> Mapping[str, Any]:
-        """What the track is of: its process, thread, stream and so on."""
+        """The owner of the track: its process, thread, stream and so on."""
         return self.own.key
 
     @property
@@ -52,12 +52,12 @@ class Lane:
 
     @property
     def lanes(self) -> int:
-        """How many lanes it has."""
+        """The number of lanes."""
         return self.own.lanes
 
     @property
     def events(self) -> int:
-        """How many events it has."""
+        """The number of events."""
         return self.own.events
 
     @property

@@ -105,7 +105,7 @@ class Row:
         return sorted(self.children.values(), key=lambda one: one.order)
 
     def total(self) -> int:
-        """How many events there are in it."""
+        """The number of events in it."""
         return self.events + sum(child.total() for child in self.children.values())
 
     def walk(self) -> Iterator[Row]:

@@ -68,7 +68,7 @@ class Frames:
 
     @property
     def lost(self) -> int:
-        """How many stacks rows name that are not here."""
+        """The number of stacks that rows name and the spool lacks."""
         return sum(self._lost)
 
     def stacks(self, stack: npt.NDArray[Any]) -> pa.Array:

@@ -47,7 +47,7 @@ def modules(records: WideRecords | None, strings: Strings) -> dict[int, Module]:
 
 
 class Natives:
-    """What is known of each of the frames `rows` of native code: texts as numbers in `texts`, -1 for none."""
+    """Facts about the native frames `rows`: texts as numbers in `texts`, -1 for none."""
 
     def __init__(self, count: int) -> None:
         self.function, self.file, self.module, self.path, self.build_id = (

@@ -17,7 +17,7 @@ _MOST = 1 << 14  # notices
 
 
 class Opcodes:
-    """What opcodes of one process mean. Those whose names were not recorded stay numbers."""
+    """The names of one process's opcodes. An opcode without a recorded name stays a number."""
 
     def __init__(self, notices: WideRecords | None, strings: Strings) -> None:
         self._names = {opcode: str(opcode) for opcode in range(_COUNT)}

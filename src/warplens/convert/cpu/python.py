@@ -39,7 +39,7 @@ _LOCK = (
 
 
 class _Nested:
-    """How the rows of each thread lie within one another."""
+    """The nesting of the rows of each thread."""
 
     def __init__(self, first: int) -> None:
         self._first, self._nests = first, native.Nests()

@@ -36,7 +36,7 @@ KINDS = ("cpu_frame", "cpu_module", "cpu_sample", "cpu_state", "os_call", "gil",
 
 
 class Source(Protocol):
-    """What a spool holds of the CPU side."""
+    """The CPU records of a spool."""
 
     @property
     def wide(self) -> Mapping[str, WideRecords]:
@@ -48,7 +48,7 @@ class Source(Protocol):
 
     @property
     def process(self) -> Process:
-        """Which process, on which machine."""
+        """The process and its machine."""
 
     @property
     def bounds(self) -> Bounds:
@@ -180,7 +180,7 @@ class CpuTables:
                 progress(min(self._done / max(self.records, 1), 1.0))
 
     def notes(self) -> list[Note]:
-        """What happened to the recording of the CPU side, and what of it could not be used."""
+        """Notes about the recording of the CPU side, and its unusable records."""
         if self._frames is None:
             return []
         spool, pid = self._spool, self._spool.process.pid

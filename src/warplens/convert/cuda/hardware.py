@@ -27,7 +27,7 @@ _NULL = "null"
 
 @dataclass
 class Seen:
-    """Where work ran: (context, device) and (context, stream)."""
+    """The places of work: (context, device) and (context, stream)."""
 
     contexts: dict[int, int] = field(default_factory=dict)
     streams: set[tuple[int, int]] = field(default_factory=set)

@@ -114,7 +114,7 @@ class CudaTables:
 
     @property
     def records(self) -> int:
-        """How many records there are."""
+        """The number of records."""
         return sum(len(records) for records in self._wide.values())
 
     def finish(self, progress: Callable[[float], None]) -> None:
@@ -158,7 +158,7 @@ class CudaTables:
         self._write("streams", hardware.streams())
 
     def notes(self) -> list[Note]:
-        """What happened to the recording of CUDA, and what of it could not be used."""
+        """Notes about the recording of CUDA, and its unusable records."""
         if self._place is None:
             return []
         spool, place, pid = self._spool, self._place, self._spool.process.pid

@@ -82,7 +82,7 @@ class Unanswered:
 
     @property
     def count(self) -> int:
-        """How many."""
+        """The number of calls."""
         return sum(self.kinds.values())
 
 

@@ -67,7 +67,7 @@ class Kernels:
 
     @property
     def lost(self) -> int:
-        """How many kernels have no name."""
+        """The number of kernels without a name."""
         return self._names.lost
 
     def __call__(self, fields: npt.NDArray[Any], columns: Columns) -> pa.Table:

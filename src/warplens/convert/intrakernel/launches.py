@@ -40,7 +40,7 @@ class Launches:
 
     @property
     def result(self) -> Int64Array:
-        """What became of each: an IntrakernelResult."""
+        """The result of each launch: an IntrakernelResult."""
         return self.of_read("domain", NO_READ)
 
     @property
@@ -50,7 +50,7 @@ class Launches:
 
     @property
     def timed(self) -> npt.NDArray[np.bool_]:
-        """Which of them have times of the GPU."""
+        """Marks the launches that have times of the GPU."""
         first, last = self.of_read("first_ns"), self.of_read("last_ns")
         return (
             (first > 0)

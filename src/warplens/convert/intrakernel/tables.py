@@ -92,7 +92,7 @@ class IntrakernelTables:
         )
 
     def notes(self) -> list[Note]:
-        """What was lost, and how exact the times are."""
+        """Notes about losses and the precision of times."""
         return self._notes
 
     def _regions(self, launches: Launches, kernels: dict[str, Int64Array], merged: Merged) -> Tally:

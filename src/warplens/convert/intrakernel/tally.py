@@ -12,7 +12,7 @@ from warplens.convert.intrakernel.launches import Launches
 
 @dataclass
 class Tally:
-    """What was found in the buffers of all launches, one place for each launch."""
+    """Sums over the buffers of all launches, one place for each launch."""
 
     count: InitVar[int]
     mode: list[str | None] = field(init=False)

@@ -34,7 +34,7 @@ Piece = tuple[int, int, str]  # where it begins, its size, its name
 
 
 class Generated:
-    """What is known of the generated code of a process.
+    """The generated code of a process: its addresses and names.
 
     Pieces that come later take the place of earlier ones.
     """
@@ -76,7 +76,7 @@ def generated_by(process: Process, paths: Iterable[str]) -> Generated:
 
 
 def _contents(path: Path, began: float) -> bytes:
-    """What a file holds that the user or root wrote since then; nothing where it is another one."""
+    """The content of a file that the user or root wrote since then; empty for any other file."""
     try:
         with untrusted.opened(path) as file:
             facts = os.fstat(file.fileno())

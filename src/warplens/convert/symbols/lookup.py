@@ -21,7 +21,7 @@ _NAMED = 3  # files that a note names
 
 @dataclass(frozen=True)
 class Place:
-    """What an address is in. `line` 0: not known."""
+    """The function, file and line of an address. `line` 0: not known."""
 
     function: str
     file: str | None = None
@@ -30,7 +30,7 @@ class Place:
 
 @dataclass
 class Symbols:
-    """What was found so far, of all processes: each file is looked at once for what several of them ran."""
+    """The results so far, of all processes: a file that several of them ran is read once."""
 
     _known: dict[tuple[str, str | None], dict[int, Place | None]] = field(default_factory=dict)
     _missing: dict[str, list[str]] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Symbols:
         return functions
 
     def notes(self) -> list[Note]:
-        """Which files could not be used.
+        """The files that could not be used.
 
         In whatever order processes were converted, they stand in the same one.
         """

@@ -23,7 +23,7 @@ ALL = Selection()
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which samples: `kind` is python, native, osrt (OS calls that have a stack) or tasks.
+    """The selected samples: `kind` is python, native, osrt (OS calls that have a stack) or tasks.
 
     `wall`: also of what waited.
     """
@@ -33,7 +33,7 @@ class Wanted:
 
     @property
     def time(self) -> str:
-        """What the weights of the samples are: `wall` or `cpu` time."""
+        """The meaning of the samples' weights: `wall` or `cpu` time."""
         return "wall" if self.wall or self.kind == "osrt" else "cpu"
 
 

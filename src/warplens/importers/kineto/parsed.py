@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ParsedTrace:
-    """What every table needs while it is taken over. `say` adds a row of `diagnostics`."""
+    """Data that every imported table needs. `say` adds a row of `diagnostics`."""
 
     reader: TraceParser
     part: PartWriter

@@ -73,7 +73,7 @@ class Replay:
 
 @dataclass(frozen=True)
 class Stragglers:
-    """What stragglers cost a job. Times are mean seconds of a step; slowdowns are ratios, 1 is none.
+    """The cost of a job's stragglers. Times are mean seconds of a step; slowdowns are ratios, 1 is none.
 
     `by_worker`: rank to the lower of its dp rank's and its stage's slowdown, as the paper estimates it.
     `last_stage`, `slowest_workers`: the share of the loss that is won back when all operations of the

@@ -107,7 +107,7 @@ class ControlPage:
 
     @property
     def address(self) -> int:
-        """Where the control file is that processes see which start now."""
+        """The path of the control file for processes that start now."""
         return self._pages[-1]
 
     @property

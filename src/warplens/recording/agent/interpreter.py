@@ -94,7 +94,7 @@ def _settings(prefix: Path) -> dict[str, str] | None:
 
 
 def _first_line(path: Path) -> str:
-    """What stands behind `#!`, empty where nothing does."""
+    """The text behind `#!`, else empty."""
     try:
         with path.open("rb") as file:
             head = file.read(512)

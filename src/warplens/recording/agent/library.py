@@ -39,7 +39,7 @@ class CudaSettings:
 
 @dataclass(frozen=True, slots=True)
 class CpuSettings:
-    """What is recorded of the CPU side: `CpuSettings` in `format.h`, whose bits `flags` holds."""
+    """CPU recording settings: `CpuSettings` in `format.h`; `flags` holds its bits."""
 
     flags: int = 0
     backtrace: int = 0
@@ -53,7 +53,7 @@ class CpuSettings:
 
 @dataclass(frozen=True, slots=True)
 class CaptureSettings:
-    """What the control file tells the agents.
+    """The settings in the control file for the agents.
 
     The names are those of `WarplensCapture` in `warplens.h`, times in ns.
     """

@@ -98,7 +98,7 @@ class HostSampler:
         return [time.monotonic_ns(), self._load(), sizes]
 
     def _load(self) -> float | None:
-        """How much of the machine was busy since the call before, in percent."""
+        """The busy share of the machine since the last call, in percent."""
         try:
             with open("/proc/stat", "rb") as file:
                 fields = [int(word) for word in file.readline().split()[1:]]

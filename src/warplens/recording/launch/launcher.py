@@ -33,7 +33,7 @@ from warplens.recording.spool.writeback import Writeback
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the run went: the exit status to return, and the pids of what still runs.
+    """The result of a run: the exit status to return, and the pids of processes that still run.
 
     Without a status the program is among them.
 

@@ -91,7 +91,7 @@ class Observers:
 
 
 def _observe(agent: Agent, spool: Path, pid: int, stop: int, living: int) -> NoReturn:
-    """What the child does.
+    """Runs in the child process.
 
     Of the launcher it has its memory and no more: what it held open, others wait to see closed.
     """

@@ -14,7 +14,7 @@ CPU_TRACES = ("osrt", "gc", "gil", "import", "python", "python-events")
 
 @dataclass(frozen=True, slots=True)
 class CpuOptions:
-    """What is recorded of the CPU side, beside what `CaptureOptions.trace` names of `CPU_TRACES`.
+    """CPU recording options beside the `CPU_TRACES` in `CaptureOptions.trace`.
 
     `sample`: native stacks by perf. `backtrace`: how they are found. `native_hz`: samples a second of each CPU, 0 = what suits the
     machine. `states`: when threads ran, waited for a CPU, or were blocked. `python_sample`: stacks of Python, `python_hz` times a

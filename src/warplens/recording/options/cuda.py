@@ -11,7 +11,7 @@ BACKTRACE_CATEGORIES = ("kernel", "memory", "sync", "other")
 
 @dataclass(frozen=True, slots=True)
 class CudaOptions:
-    """What is recorded of CUDA.
+    """CUDA recording options.
 
     `all_apis`: also API calls that only ask for something. `graph_nodes`: the kernels and copies of CUDA graphs one by one, else each
     launch of a graph as a whole. `memory`: allocations. `um_migrations`, `um_cpu_faults`, `um_gpu_faults`: unified memory. `events`:

@@ -85,7 +85,7 @@ def unescaped(text: str) -> str:
 
 
 def _limit(options: CaptureOptions) -> int:
-    """How many windows the trigger may open, 0 = any number."""
+    """Maximum number of windows that the trigger opens, 0 = any number."""
     if options.capture_range == "none":
         return 0
     return options.range_count if options.range_end in ("repeat", "repeat-shutdown") else 1

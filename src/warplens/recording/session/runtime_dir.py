@@ -32,7 +32,7 @@ class RuntimeDir:
 
     @property
     def folder(self) -> Folder:
-        """What may be done in it."""
+        """The directory as an open folder."""
         return Folder.of(self.path, self.descriptor)
 
     def address(self, name: str) -> str:

@@ -51,7 +51,7 @@ class Connection:
 
     @property
     def events(self) -> int:
-        """What to poll for."""
+        """The events to poll for."""
         return (select.POLLOUT if self._output else 0) | (0 if self.waiting else select.POLLIN)
 
     def too_slow(self, now: float) -> bool:

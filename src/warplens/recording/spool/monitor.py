@@ -37,7 +37,7 @@ class Monitor:
 
     @property
     def missed_lines(self) -> int:
-        """How many lines a full disk cost."""
+        """The number of lines lost to a full disk."""
         return self._log.missed
 
     def start(self, early: ClockSample) -> None:

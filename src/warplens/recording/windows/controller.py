@@ -33,7 +33,7 @@ CUDA_S = 0.3  # after a window, agents fetch from CUPTI what ran on GPUs for so 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a recording stands.
+    """The state of a recording.
 
     `over_by` is why it is over, `full` that it has reached its `max_size`, `killed` that the
     program was.
@@ -271,7 +271,7 @@ class Director:
         return self._begun_ns
 
     def _ranges(self) -> int:
-        """How many windows of the capture range have closed.
+        """The number of closed windows of the capture range.
 
         Of those that are just being opened nobody may know who does.
         """

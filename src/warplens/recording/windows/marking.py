@@ -26,7 +26,7 @@ _depth = 0
 
 
 class Capture:
-    """What `warplens.capture()` returns: for a `with` block, or as a decorator.
+    """The result of `warplens.capture()`: for a `with` block, or as a decorator.
 
     It can be used again, and inside of itself.
     """

@@ -176,7 +176,7 @@ def _scalars(scalar: Scalar, items: npt.NDArray[np.uint8], strings: Mapping[int,
 
 
 def _offsets(data: pa.Array) -> npt.NDArray[np.int32]:
-    """Where each of the byte strings begins in the data buffer, and the last one ends."""
+    """The begin of each byte string in the data buffer, and the end of the last."""
     if not len(data):
         return np.zeros(1, np.int32)
     return np.frombuffer(data.buffers()[1], np.int32)[data.offset : data.offset + len(data) + 1]

@@ -196,7 +196,7 @@ def _spans(own: Array, decoded: Decoded) -> tuple[Array, Array, Array]:
 
 
 def _limits(own: Array, ended: Array, span: Array, decoded: Decoded) -> Array:
-    """How many ticks after a unit's begin its records can lie.
+    """The maximum distance of a record from its unit's begin, in ticks.
 
     Of one without end, what is farther is left from an older launch.
     """

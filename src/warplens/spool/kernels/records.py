@@ -109,13 +109,13 @@ def _take(units: Slices) -> Array:
 
 
 def _of_another(word: Array, generation: int) -> Array:
-    """Which records say that they are of another launch."""
+    """Marks records that belong to another launch."""
     foreign: Array = ((word & _GENERATION) != 0) & (word >> np.uint32(24) != generation & 0xFF)
     return foreign
 
 
 def _starts(counts: Array) -> Array:
-    """Where each unit's records begin."""
+    """The begin of each unit's records."""
     return np.cumsum(counts) - counts
 
 

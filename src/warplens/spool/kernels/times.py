@@ -36,7 +36,7 @@ def ns_per_tick(own: Array, ended: Array, decoded: Decoded) -> Array:
 
 
 def _longest_step(own: Array, usable: Array) -> int:
-    """How long a unit has to run for a separate rate.
+    """The shortest time of a unit that gets a separate rate.
 
     Ten microseconds, more where the timer moves in large steps.
     """

@@ -117,7 +117,7 @@ def _row(parts: list[Moved], window: tuple[int, int]) -> dict[str, Any]:
 
 
 def _peak(report: Report, parts: list[Moved]) -> float | None:
-    """What the devices' memory can do.
+    """Peak bandwidth of the devices' memory.
 
     None where it is not known, or not what limits the operation.
     """

@@ -61,7 +61,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Cells:
-    """What occupied each column of a row: the group of names with most of its time.
+    """The group of names with most of the time, for each column of a row.
 
     In order of column, only those that hold something.
 

@@ -364,7 +364,7 @@ _TEXTS = ("kind", "group")  # keys of tracks that are texts
 
 
 class _Room:
-    """Where the library puts what it found."""
+    """Buffers for the library's results."""
 
     def __init__(self, limit: int) -> None:
         self.arrays = (

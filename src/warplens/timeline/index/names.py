@@ -39,7 +39,7 @@ class IndexNames:
 
     @property
     def counts(self) -> npt.NDArray[np.uint64]:
-        """How many slices each has."""
+        """The number of slices of each name."""
         numbers: npt.NDArray[np.uint64] = self._records["count"]
         return numbers
 

@@ -39,7 +39,7 @@ class Outdated(Exception):
 
 @dataclass
 class View:
-    """What is looked at: reports by their number, and how two of them are compared (None: they are not)."""
+    """The opened reports by their number, and the comparison of two of them (None: no comparison)."""
 
     title: str
     reports: list[Opened]
@@ -92,7 +92,7 @@ class Answers:
         limit: int,
         generation: int = 0,
     ) -> bytes:
-        """What some tracks show of [begin, end): `Rects`."""
+        """The rectangles of some tracks in [begin, end): `Rects`."""
         opened = self._current(report, generation)
         first, last = opened.origin + math.floor(begin), opened.origin + math.ceil(end)
         rects = binary.Rects.seen(
@@ -110,7 +110,7 @@ class Answers:
         limit: int = 0,
         generation: int = 0,
     ) -> bytes:
-        """What some counters were in [begin, end): `Plot`s."""
+        """The values of some counters in [begin, end): `Plot`s."""
         opened = self._current(report, generation)
         first, last = opened.origin + math.floor(begin), opened.origin + math.ceil(end)
         by_track = opened.counters
@@ -192,7 +192,7 @@ class Answers:
         return steps(self.view.report(report), name)
 
     def diagnostics(self, report: int) -> dict[str, Any]:
-        """What was lost, guessed or not recorded: `Table`."""
+        """Losses, guesses and missing records: `Table`."""
         from warplens.viewer.answers.statistics import diagnostics
 
         return diagnostics(self.view.report(report))

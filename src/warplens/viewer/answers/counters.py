@@ -216,7 +216,7 @@ def _memory(report: Report) -> Iterator[Counter]:
 
 
 def _tensors_of_cpus(report: Report) -> Iterator[Counter]:
-    """What tensors have in the memory of the CPU, which is of no device."""
+    """Memory of tensors on the CPU, which belongs to no device."""
     rows = report.sql(
         """SELECT process, "start", coalesce(allocated, sum(bytes) OVER (PARTITION BY process ORDER BY "start", id))::DOUBLE AS value
            FROM tensor_memory WHERE device IS NULL ORDER BY process, "start", id"""

@@ -141,7 +141,7 @@ class Opened:
 
     @property
     def counters(self) -> dict[int, Counter]:
-        """What is drawn as plots, by the number of the track."""
+        """The tracks that are drawn as plots, by number."""
 
         def made() -> dict[int, Counter]:
             from warplens.viewer.answers.counters import counters

@@ -98,7 +98,7 @@ def _head(report: Report) -> dict[str, Any]:
 
 
 def _places(report: Report, cache: Path | None) -> list[Path]:
-    """Where it may lie: in the report, else in the cache."""
+    """The possible places of the index: in the report, else in the cache."""
     names = " ".join(building.stem(part.manifest) for part in report.stored.parts)
     key = hashlib.sha256(names.encode(errors="surrogateescape")).hexdigest()[:16]
     whole = hashlib.sha256(f"{report.path.resolve()} {key}".encode(errors="surrogateescape")).hexdigest()[:24]
