@@ -499,16 +499,18 @@ int ThreadLog::pop_slow(uint16_t domain, uint64_t end) {
   return slot != nullptr ? close_within(slot, end) : -1;
 }
 
-void ThreadLog::pop_op_slow(uint64_t address, uint64_t end, uint64_t sequence) {
+bool ThreadLog::pop_op_slow(uint64_t address, uint64_t end, uint64_t sequence) {
   if (unstored_ != 0) {
     --unstored_;
-    return;
+    return true;
   }
   EventRecord *slot = find_open([address](const EventRecord &open) { return is_op(open, address); });
-  if (slot != nullptr) {
-    slot->payload = sequence;
-    close_within(slot, end);
+  if (slot == nullptr) {
+    return false;
   }
+  slot->payload = sequence;
+  close_within(slot, end);
+  return true;
 }
 
 // The innermost open range that is wanted; null where there is none.

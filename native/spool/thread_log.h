@@ -115,8 +115,8 @@ class ThreadLog {
   //! Closes the innermost open range of `domain`, changed.
   int pop(uint16_t domain, uint64_t end, const Change &change);
 
-  //! [HOT] Closes the operator that was pushed with the payload `address`, and gives it `sequence`. Nothing where there is none.
-  void pop_op(uint64_t address, uint64_t end, uint64_t sequence);
+  //! [HOT] Closes the operator that was pushed with the payload `address`, and gives it `sequence`. False where there is none.
+  bool pop_op(uint64_t address, uint64_t end, uint64_t sequence);
 
   //! [HOT] Whether what happens at `time` is recorded: marks, samples and operations are, in an open window.
   bool records(uint64_t time) {
@@ -217,7 +217,7 @@ class ThreadLog {
   bool write_task(uint64_t now, bool busy);
   void finish_slowly(const EventRecord &open, uint64_t end);
   int pop_slow(uint16_t domain, uint64_t end);
-  void pop_op_slow(uint64_t address, uint64_t end, uint64_t sequence);
+  bool pop_op_slow(uint64_t address, uint64_t end, uint64_t sequence);
   template <typename Wanted>
   EventRecord *find_open(const Wanted &wanted);
   int close_within(EventRecord *slot, uint64_t end);
@@ -318,15 +318,15 @@ inline bool ThreadLog::open_since(uint64_t time) const {
   return level;
 }
 
-[[gnu::always_inline]] inline void ThreadLog::pop_op(uint64_t address, uint64_t end, uint64_t sequence) {
+[[gnu::always_inline]] inline bool ThreadLog::pop_op(uint64_t address, uint64_t end, uint64_t sequence) {
   if (top_ == top_begin_ || !is_op(top_[-1], address) || (holes_ | unstored_) != 0) [[unlikely]] {
-    pop_op_slow(address, end, sequence);
-    return;
+    return pop_op_slow(address, end, sequence);
   }
   EventRecord *slot = top_ - 1;
   store_word(&slot->payload, sequence);
   finish(slot, end);
   top_ = slot;  // last, as in pop()
+  return true;
 }
 
 inline uint32_t ThreadLog::intern(const char *text, size_t size) {

@@ -196,6 +196,17 @@ void begin_cpu_child() {
   });
 }
 
+void change_cpu_windows() {
+  if (g_sandbox.load() != outside) {
+    return;
+  }
+  for_each([](const CpuSource &source) {
+    if (source.windows_changed != nullptr) {
+      source.windows_changed();
+    }
+  });
+}
+
 void end_cpu() {
   if (is_cpu_over()) {
     return;
@@ -209,7 +220,10 @@ void end_cpu() {
 
 }  // namespace
 
-constinit const SessionHook kCpuHook{.abandon = abandon_cpu, .begin_child = begin_cpu_child, .end = end_cpu};
+constinit const SessionHook kCpuHook{.windows_changed = change_cpu_windows,
+                                     .abandon = abandon_cpu,
+                                     .begin_child = begin_cpu_child,
+                                     .end = end_cpu};
 
 bool is_cpu_over() {
   return g_sandbox.load(std::memory_order_relaxed) == inside;

@@ -17,6 +17,8 @@ struct CpuSource {
   void (*begin_child)();
   // The process ends in an orderly way; other threads may still run. What is only in memory is written.
   void (*end)();
+  // [MT] A window has opened or closed.
+  void (*windows_changed)() = nullptr;
 };
 
 //! The sources, in the order in which they begin. A file under sources/ defines each.

@@ -153,23 +153,72 @@ with torch.profiler.record_function("killed in here"):
     ) == [("killed in here", True, None)]
 
 
+WINDOWS = (
+    f"import sys; sys.path.insert(0, {str(Path(__file__).parents[3] / 'src')!r})\n"
+    + TRAINING
+    + """
+import warplens
+from torch.autograd.profiler import record_function
+shared, gate = torch.ones(3), threading.Barrier(3)
+def both(operator):
+    gate.wait(); [operator(shared, 1) for _ in range(50)]; gate.wait()
+def work():
+    for operator in [torch.add, torch.mul, torch.sub, torch.div, torch.atan2]:
+        both(operator if operator is not torch.atan2 else lambda one, two: torch.atan2(one, one))
+workers = [threading.Thread(target=work) for _ in range(2)]
+[worker.start() for worker in workers]
+def run():
+    gate.wait(); gate.wait()
+run()
+with record_function("before and in"):
+    window = warplens.capture(); window.__enter__()
+    shared.neg()
+run()
+with record_function("in and after"):
+    with record_function("ends after"):
+        window.__exit__(None, None, None)
+        with record_function("after"):
+            shared.cos()
+run()
+with record_function("between"):
+    shared.sin()
+with warplens.capture():
+    with record_function("second"):
+        shared.exp()
+    run()
+    child = os.fork()
+    if child == 0:
+        shared.log()
+        os._exit(0)
+    os.waitpid(child, 0)
+run()
+child = os.fork()
+if child == 0:
+    shared.tan()
+    with warplens.capture():
+        shared.tanh()
+    os._exit(0)
+os.waitpid(child, 0)
+[worker.join() for worker in workers]
+"""
+)
+
+
 @pytest.mark.require("pytorch")
 def test_only_windows_have_them(tmp_path: Path) -> None:
-    program = (
-        TRAINING
-        + """
-import warplens
-torch.ones(3).add(1)
-with warplens.capture():
-    torch.ones(3).mul(2)
-torch.ones(3).sub(1)
-"""
-    )
-    program = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[3] / 'src')!r})\n" + program
-    report = run(tmp_path, program, "-t", "torch", "-c", "cudaProfilerApi")
-    names = {name for (name,) in rows(report, "SELECT DISTINCT name::VARCHAR FROM ops")}
-    assert "aten::mul" in names
-    assert not names & {"aten::add", "aten::sub"}
+    repeat = ("-c", "cudaProfilerApi", "--capture-range-end", "repeat")
+    report = run(tmp_path, WINDOWS, "-t", "torch", *repeat)
+    counts = dict(rows(report, "SELECT name::VARCHAR, count(*) FROM ops GROUP BY ALL"))
+    outside = {f"aten::{name}" for name in ("add", "sub", "atan2", "cos", "sin", "tan")}
+    assert not counts.keys() & {*outside, "before and in", "after", "between"}
+    expected = {
+        **dict.fromkeys(("aten::mul", "aten::div"), 100),
+        **dict.fromkeys(("aten::neg", "aten::exp", "aten::log", "aten::tanh"), 1),
+        **dict.fromkeys(("in and after", "ends after", "second"), 1),
+    }
+    assert {name: counts.get(name) for name in expected} == expected
+    # What was open at the window's end has its own end.
+    assert rows(report, "SELECT count(*) FROM nvtx_ranges WHERE unfinished") == [(0,)]
 
 
 @pytest.mark.require("pytorch")

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "drivers/torch_abi.h"
+#include "windows.h"
 
 namespace warplens::agent::torch {
 namespace {
@@ -87,6 +88,7 @@ void see_end(const TorchRecord &, TorchContext *) {
 
 // One record on this thread alone. False unless it arrived with its name, its number in one place, and its end.
 bool try_out(Library &library, const Probe &probe) {
+  Changing changing;
   alignas(64) static char record[kMostRecord];
   g_seen = {&library};
   TorchCallback callback;

@@ -13,16 +13,20 @@
 #include "agent/source.h"
 #include "ops.h"
 #include "spool/system/helpers.h"
+#include "windows.h"
 
 namespace warplens::agent {
 namespace {
 
 constexpr char kName[] = "/libtorch_cpu.so";
 constexpr uint64_t kMillisecond = 1'000'000;
-constexpr uint32_t kOften = 1500;  // looks 20 ms apart; later ones are rarer
+// Looks are 20 ms apart while libraries are loaded, and 100 ms apart once nothing came for a second.
+constexpr uint64_t kOften = 20;
+constexpr uint64_t kRarely = 100;
+constexpr uint32_t kBusyLooks = 50;
 constexpr uint32_t kMostLibraries = 1 << 14;
 
-enum Phase : uint32_t { waiting, opening, done };
+enum Phase : uint32_t { waiting, opening, failed, recording };
 std::atomic<uint32_t> g_phase{waiting};
 std::atomic<uint32_t> g_stop{0};
 bool g_inputs = false;
@@ -35,7 +39,9 @@ class Loaded {
   bool look(char (&path)[PATH_MAX]) {
     uintptr_t next = reinterpret_cast<uintptr_t>(last_ == 0 ? _r_debug.r_map : nullptr);
     link_map map;
-    if (last_ != 0) {
+    const bool anew = last_ == 0;
+    grew_ = false;
+    if (!anew) {
       if (looks_++ % 64 == 63 || !copy_memory(map, last_) ||
           reinterpret_cast<uintptr_t>(map.l_ld) != last_dynamic_) {
         last_ = 0;  // another one may be there now
@@ -45,6 +51,7 @@ class Loaded {
     }
     for (uint32_t count = 0; next != 0 && count < kMostLibraries && copy_memory(map, next); ++count) {
       last_ = next;
+      grew_ = !anew;
       last_dynamic_ = reinterpret_cast<uintptr_t>(map.l_ld);
       next = reinterpret_cast<uintptr_t>(map.l_next);
       if (ends_with_name(reinterpret_cast<uintptr_t>(map.l_name), path)) {
@@ -53,6 +60,9 @@ class Loaded {
     }
     return false;
   }
+
+  //! Whether the last look came upon a new library.
+  bool grew() const { return grew_; }
 
  private:
   static bool ends_with_name(uintptr_t text, char (&path)[PATH_MAX]) {
@@ -76,15 +86,18 @@ class Loaded {
   uintptr_t last_ = 0;
   uintptr_t last_dynamic_ = 0;
   uint32_t looks_ = 0;
+  bool grew_ = false;
 };
 
 bool wait_for_torch(char (&path)[PATH_MAX]) {
   Loaded loaded;
+  uint32_t quiet = 0;
   for (uint32_t looks = 0; !loaded.look(path); ++looks) {
     if (looks % 16 == 15 && only_helpers_left()) {
       return false;
     }
-    wait_at(g_stop, 0, clock_ns(CLOCK_MONOTONIC) + (looks < kOften ? 20 : 100) * kMillisecond);
+    quiet = loaded.grew() ? 0 : quiet + 1;
+    wait_at(g_stop, 0, clock_ns(CLOCK_MONOTONIC) + (quiet < kBusyLooks ? kOften : kRarely) * kMillisecond);
     if (g_stop.load(std::memory_order_acquire) != 0) {
       return false;
     }
@@ -110,15 +123,20 @@ void listen(void *) {
     own_cpu_notice(CpuNotice::torch_unknown, 0, version.empty() ? problem : version + ": " + problem);
   } else {
     torch::begin_ops(library, domain, g_inputs);
+    torch::follow_windows();
     own_cpu_notice(CpuNotice::torch, 0, version);
   }
-  g_phase.store(done);
+  g_phase.store(problem.empty() ? recording : failed);
 }
 
 void start() {
+  uint32_t phase = opening;
+  g_phase.compare_exchange_strong(phase, waiting);  // a fork came in between: the child opens it anew
   if (g_phase.load() == waiting) {
     g_stop.store(0);
     start_own_thread("warplens-torch", listen, nullptr);
+  } else if (g_phase.load() == recording) {
+    torch::follow_windows();
   }
 }
 
@@ -131,10 +149,11 @@ void end() {
   g_stop.store(1, std::memory_order_release);
   wake_at(g_stop);
   torch::end_ops();
+  torch::stop_following();
 }
 
 }  // namespace
 
-extern const CpuSource kTorchSource{kCpuOps, begin, nullptr, start, end};
+extern const CpuSource kTorchSource{kCpuOps, begin, nullptr, start, end, torch::wait_for_callbacks};
 
 }  // namespace warplens::agent

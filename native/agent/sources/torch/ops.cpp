@@ -5,6 +5,7 @@
 #include "ops.h"
 
 #include <cstring>
+#include <utility>
 
 #include "agent/hooks/cpu.h"
 #include "agent/session.h"
@@ -15,6 +16,9 @@ namespace {
 
 Library g_library;
 uint16_t g_domain = 0;
+bool g_inputs = false;
+bool g_listens = false;
+uint64_t g_handles[kTorchScopes] = {};  // of the callbacks, 0 = none
 const std::atomic<uint32_t> *g_gate = nullptr;
 std::atomic<bool> g_on{false};
 __thread uint32_t t_open = 0;  // operators that this thread began in a window
@@ -89,8 +93,10 @@ void on_end(const TorchRecord &record, TorchContext *context) {
   if (t_open == 0 || log == nullptr) {
     return;
   }
-  --t_open;
-  log->pop_op(address_of(record), now_ns(log->clock()), with_scope(record, scope));
+  // One that began while no window was open has nothing to close.
+  if (log->pop_op(address_of(record), now_ns(log->clock()), with_scope(record, scope))) {
+    --t_open;
+  }
 }
 
 template <TorchScope scope>
@@ -100,7 +106,7 @@ void observe(bool inputs) {
   callback.end = on_end<scope>;
   callback.scopes[static_cast<size_t>(scope)] = true;
   callback.needs_inputs = inputs;
-  g_library.add_callback(callback);
+  g_handles[static_cast<size_t>(scope)] = g_library.add_callback(callback);
 }
 
 }  // namespace
@@ -108,13 +114,29 @@ void observe(bool inputs) {
 void begin_ops(const Library &library, uint16_t domain, bool inputs) {
   g_library = library;
   g_domain = domain;
+  g_inputs = inputs;
   g_gate = &control_page()->gate;
   g_on.store(true, std::memory_order_release);
-  observe<TorchScope::function>(inputs);
-  observe<TorchScope::backward>(inputs);
-  observe<TorchScope::torchscript>(inputs);
-  observe<TorchScope::custom_class>(inputs);
-  observe<TorchScope::user>(false);
+}
+
+void listen_to_ops(bool on) {
+  if (on == g_listens) {
+    return;
+  }
+  g_listens = on;
+  if (on) {
+    observe<TorchScope::function>(g_inputs);
+    observe<TorchScope::backward>(g_inputs);
+    observe<TorchScope::torchscript>(g_inputs);
+    observe<TorchScope::custom_class>(g_inputs);
+    observe<TorchScope::user>(false);
+    return;
+  }
+  for (uint64_t &handle : g_handles) {
+    if (handle != 0) {
+      g_library.remove_callback(std::exchange(handle, 0));
+    }
+  }
 }
 
 void end_ops() {

@@ -8,8 +8,12 @@
 
 namespace warplens::agent::torch {
 
-//! Records every operator of every thread from now on, in `domain`. `inputs`: with shapes and types of what they work on.
+//! Records operators of every thread from now on, in `domain`, while somebody listens to them. `inputs`: with shapes and types of
+//! what they work on.
 void begin_ops(const Library &library, uint16_t domain, bool inputs);
+
+//! Adds PyTorch's callbacks, or removes them. The caller holds Changing. Operators that are open end as they began.
+void listen_to_ops(bool on);
 
 //! Nothing is recorded any more. Callbacks may still come.
 void end_ops();

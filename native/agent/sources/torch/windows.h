@@ -1,0 +1,24 @@
+// Adds PyTorch's callbacks when a window opens, and removes them when it closes.
+#pragma once
+
+namespace warplens::agent::torch {
+
+//! Held while something is called that takes PyTorch's lock of callbacks: no thread forks meanwhile. By one thread at a time.
+class Changing {
+ public:
+  Changing();
+  ~Changing();
+  Changing(const Changing &) = delete;
+  Changing &operator=(const Changing &) = delete;
+};
+
+//! Begins the thread that follows the windows, in this process or in the child of a fork.
+void follow_windows();
+
+//! [MT] A window has opened: waits until operators are observed, for a tenth of a second at most.
+void wait_for_callbacks();
+
+//! Ends the thread. Callbacks stay as they are.
+void stop_following();
+
+}  // namespace warplens::agent::torch
