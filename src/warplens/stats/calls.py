@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from warplens.analysis.cpu.samples import IDLE_THREADS
 from warplens.analysis.ranges.phases import chosen, said
+from warplens.model.words import duration
 from warplens.stats.base import noted
 from warplens.stats.places import of_threads, places
 from warplens.stats.sums import block, grouped
@@ -29,7 +33,7 @@ def calls_sum(
 ) -> pa.Table:
     """Return nsys' block of columns for the rows of a table with start and end.
 
-    The greatest total comes first.
+    The greatest total comes first; the time of threads that only wait at one place does not decide it.
 
     Args:
         report: the report.
@@ -49,7 +53,9 @@ def calls_sum(
         missing=missing,
         per=(),
         where="true",
+        more={"idle": f"coalesce(sum(value) FILTER (thread IN {IDLE_THREADS}), 0)::BIGINT"},
     )
+    rows, idle = idle_last(rows)
     return noted(
         pa.table(
             {
@@ -60,6 +66,19 @@ def calls_sum(
             }
         ),
         said(report, selection),
+        idle,
+    )
+
+
+def idle_last(rows: pa.Table) -> tuple[pa.Table, str]:
+    """Sort `grouped` rows by their `total` without the `idle` part of it; return a note that says so, or an empty text."""
+    idle = pc.sum(rows.column("idle")).as_py()
+    if not idle:
+        return rows, ""
+    busy = pc.subtract(rows.column("total"), rows.column("idle"))
+    order = np.lexsort((-rows.column("total").to_numpy(), -busy.to_numpy()))
+    return rows.take(pa.array(order)), (
+        f"Threads that only waited at one place have {duration(idle)} of it: this does not decide the order."
     )
 
 

@@ -21,6 +21,11 @@ _CALLS = """(SELECT process, thread, "start", "end", 'osrt' AS kind, 1 AS "count
 _TASKS = """(SELECT process, thread, "start", "end", 'tasks' AS kind, "count", weight, state = 'running' AS on_cpu, stack,
     NULL::BIGINT AS "range" FROM task_samples WHERE NOT "outer")"""
 _IDLE = 0.98  # share of its time that a thread waits at one place, from which on it only idles
+# Threads that did next to nothing but wait at one place, without main threads.
+IDLE_THREADS = f"""(WITH places AS (SELECT thread, stack, sum(weight) AS weight, sum(weight) FILTER (NOT on_cpu) AS waited
+                              FROM samples WHERE kind = 'python' GROUP BY ALL)
+    SELECT thread FROM places GROUP BY thread HAVING max(waited) >= {_IDLE} * sum(weight)
+    EXCEPT SELECT t.thread FROM threads t JOIN processes p ON p.process = t.process AND p.pid = t.tid)"""
 _RELATIONS = {"osrt": _CALLS, "tasks": _TASKS}
 
 _NAMED = "CASE WHEN r.id IS NOT NULL THEN coalesce(r.domain, '') || ':' || coalesce(r.message, '') END"
@@ -111,12 +116,7 @@ def without_idle(report: Report, rows: pa.Table) -> tuple[pa.Table, int]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    idle = report.sql(
-        f"""WITH places AS (SELECT thread, stack, sum(weight) AS weight, sum(weight) FILTER (NOT on_cpu) AS waited
-                            FROM samples WHERE kind = 'python' GROUP BY ALL)
-            SELECT thread FROM places GROUP BY thread HAVING max(waited) >= {_IDLE} * sum(weight)
-            EXCEPT SELECT t.thread FROM threads t JOIN processes p ON p.process = t.process AND p.pid = t.tid"""
-    )
+    idle = report.sql(f"SELECT thread FROM {IDLE_THREADS}")
     there = pc.is_in(idle["thread"], value_set=rows["thread"].combine_chunks().unique())
     known = idle["thread"].filter(there).combine_chunks()
     kept = rows.filter(pc.invert(pc.is_in(rows["thread"], value_set=pa.array(known, pa.int64()))))

@@ -14,9 +14,11 @@ the calls took.
 - Name: the function.
 
 ## How it is computed
-Every recorded call counts with its whole length, of all threads and processes together unless `:by` keeps them apart. With
---filter-time, calls that overlap the time; with --filter-nvtx, those of threads that were in such a range themselves, in all ranges of
-that name or in the one whose index is given; with --window, the piece of each that lies in the window. The greatest total comes first.
+Every recorded call counts with its whole length, of all threads and processes together unless `:by` keeps them apart. With --filter-time,
+calls that overlap the time; with --filter-nvtx, those of threads that were in such a range themselves, in all ranges of that name or in
+the one whose index is given; with --window, the piece of each that lies in the window. The greatest total comes first. Where Python
+samples show threads that only wait at one place (98 % of their samples), the time of those does not decide the order, and a note says how
+much it is.
 
 ## Traps
 - Calls shorter than --osrt-threshold (1 µs unless it was changed) were not recorded: Num Calls is not how often the program called.

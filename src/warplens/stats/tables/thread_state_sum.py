@@ -20,6 +20,7 @@ thread itself. The thread that ran longest comes first.
 - Where the kernel does not allow to watch switches, states come from what it had counted between two looks: sums are right, single rows
   and the longest ones are not, and Runs is too low. A note says so.
 - Runnable is the machine's fault, not the program's: more threads than CPUs, or other programs.
+- With `:by=reason`, threads that only wait at one place (98 % of their Python samples) come last.
 - A reason is known where the call was recorded (--trace=osrt,gil). `[unknown]` is what was shorter than the threshold, page faults, and
   calls that nothing watches.
 """
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.cpu.samples import IDLE_THREADS
 from warplens.analysis.ranges.phases import pieces, said
 from warplens.errors import MissingData
 from warplens.model.words import counted
@@ -89,8 +91,18 @@ def table(report: Report, selection: Selection, *, by: str = "thread") -> pa.Tab
         keys = {"State": "state", "Reason": unknown}
         per = ("process", "thread")
         state_rows = grouped(
-            report, selection, relation, keys=keys, missing=missing, value="inside", per=per, where="true"
+            report,
+            selection,
+            relation,
+            keys=keys,
+            missing=missing,
+            value="inside",
+            per=per,
+            where="true",
+            more={"idle": f"bool_or(thread IN {IDLE_THREADS})"},
         )
+        # Sort by it alone: the rows of a thread stay together.
+        state_rows = state_rows.take(pc.array_sort_indices(state_rows.column("idle").cast("uint8")))
         figures = {
             "Time (%)": state_rows.column("share"),
             **block(state_rows, "Total Time (ns)", "ns", count="Count"),

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.unit.stats.cpu_story import Row, tell
+from tests.unit.stats.cpu_story import ORIGIN, Row, tell
 from warplens import catalog
 from warplens.cli.group import commands
 from warplens.errors import MissingData, UsageError
 from warplens.report import Report, Selection
 from warplens.report import open as open_report
-from warplens.stats.base import notes
+from warplens.stats.base import notes, title
 from warplens.testing.timeline import timeline
 
 ALL: dict[str, Any] = {"min_percent": 0.0}
@@ -272,3 +272,12 @@ def test_from_the_command_line(report: Report) -> None:
     assert result.exit_code == 0, result.output
     assert "native samples of threads that ran" in result.stdout
     assert "inside 3 ranges 'step' (2 threads)" in result.stdout
+
+
+def test_a_profile_of_calls_is_one_of_waits(tmp_path: Path) -> None:
+    call = {"id": 1, "process": 0, "thread": 0, "start": ORIGIN, "end": ORIGIN + 500, "name": "poll"}
+    report = tell(tmp_path, osrt=[{**call, "group": "io", "result": 0, "stack": 1}])
+    unit = catalog.find("stats.tables", "cpu_hotspots").load()
+    assert title(unit.table(report, Selection(), kind="osrt")) == "Where Threads Waited"
+    assert title(unit.table(report, Selection(), kind="python", wall=True)) == "Where Threads Were"
+    assert not title(unit.table(report, Selection(), kind="python"))

@@ -9,8 +9,9 @@ import pytest
 
 from tests.unit.rules.asking import ORIGIN
 from warplens import catalog
-from warplens.analysis.comparison.run_facts import run_facts
+from warplens.analysis.comparison.run_facts import PHASE, run_facts
 from warplens.errors import MissingData
+from warplens.flows.explaining import facts as facts_of
 from warplens.report import Report, Selection
 from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
@@ -27,7 +28,8 @@ main:python |(main;load)(main;load)(main;work)(main;work)(main;work)
 READ = {0: 10, 5: 40, 10: 70, 16: 80, 22: 90, 25: 80}  # ms: MiB
 
 
-def _report(path: Path, picture: str, tick: int) -> Path:
+def _report(path: Path, picture: str, tick: int, more: int = 0) -> Path:
+    """Write a report; memory is `more` MiB larger from the middle of `load` to its end."""
     rows = [
         {
             "host": "host",
@@ -35,7 +37,7 @@ def _report(path: Path, picture: str, tick: int) -> Path:
             "start": ORIGIN + time * MS,
             "metric": "RSS",
             "unit": "bytes",
-            "value": float(value * MIB),
+            "value": float((value + (more if time == 5 else 0)) * MIB),
         }
         for time, value in READ.items()
     ]
@@ -68,6 +70,18 @@ def test_without_ranges_functions_are(tmp_path: Path) -> None:
         rows = _rows(report)
         assert next(iter(rows)) == "(whole process)"
         assert {"load (train.py)", "work (train.py)"} <= set(rows)
+
+
+@pytest.mark.parametrize(("more", "shown"), [(3, []), (6, ["most memory, during load"])])
+def test_diff_shows_phases_whose_memory_changed_by_a_tenth(
+    tmp_path: Path, more: int, shown: list[str]
+) -> None:
+    with (
+        open_report(_report(tmp_path / "a.warplens", RANGES, MS)) as before,
+        open_report(_report(tmp_path / "b.warplens", RANGES, MS, more)) as after,
+    ):
+        shown_facts = facts_of([before], [after], Selection(), None)
+        assert [fact.name for fact in shown_facts if PHASE in fact.name] == shown
 
 
 def test_a_report_without_readings_says_so(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tests.unit.stats.cpu_story import ORIGIN, Row, tell
 from warplens import catalog
 from warplens.errors import MissingData, UsageError
 from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.stats.base import notes
 from warplens.testing.timeline import timeline
 
@@ -192,3 +193,36 @@ def test_without_data(report: Report, name: str, what: str, tmp_path: Path) -> N
 
     with pytest.raises(MissingData, match=f"^does not contain {what}.$"):
         stat(open_report(tmp_path / "r.warplens"), name)
+
+
+IDLE = """
+main:python |(main;wait        )(main;work       )
+idle:python |(run;get                            )
+pool:python |(main;work                          )
+"""
+
+
+def test_threads_that_only_wait_do_not_lead(tmp_path: Path) -> None:
+    def row(number: int, thread: int, ticks: int, more: Row) -> Row:
+        at = {"process": 0, "thread": thread, "start": ORIGIN, "end": ORIGIN + ticks}
+        return {"id": number, **at, **more}
+
+    call = {"group": "lock", "result": 0}
+    calls = [(0, 50, "read"), (0, 10, "sem_wait"), (1, 900, "sem_wait")]
+    osrt = [row(number, *one[:2], {"name": one[2], **call}) for number, one in enumerate(calls)]
+    blocked = {"state": "blocked", "exact": True, "reason": "lock"}
+    states = [row(number, thread, 1000 - thread, blocked) for number, thread in enumerate((0, 1, 2))]
+    tables = {"osrt": osrt, "thread_states": states}
+    cpu = {"run;get": {"on_cpu": False}, "main;wait": {"on_cpu": False}}
+    timeline(tmp_path / "r.warplens", IDLE, main="main", cpu=cpu, origin=ORIGIN, tables=tables)
+    with open_report(tmp_path / "r.warplens") as report:
+        unit = catalog.find("stats.tables", "osrt_sum").load()
+        table = unit.table(report, Selection())
+        assert table["Name"].to_pylist() == ["read", "sem_wait"]
+        assert table["Total Time (ns)"].to_pylist() == [50, 910]
+        assert notes(table) == [
+            "Threads that only waited at one place have 900 ns of it: this does not decide the order."
+        ]
+        assert [one["Total Time (ns)"] for one in stat(report, "osrt_sum", by="thread")] == [50, 10, 900]
+        by_reason = stat(report, "thread_state_sum", by="reason")
+        assert [one["Total Time (ns)"] for one in by_reason] == [1000, 998, 999]
