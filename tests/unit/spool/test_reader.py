@@ -43,6 +43,21 @@ def test_columns_of_a_slice_outlive_the_next_one(tmp_path: Path) -> None:
     assert {text for table in tables for text in table.column("message").to_pylist()} == {1}  # its place
 
 
+def test_the_memory_of_a_slice_that_nobody_reads_is_used_again(tmp_path: Path) -> None:
+    records = [sw.event("range", at, at + 5, 2) for at in range(0, 2000, 10)]
+    with SpoolFile(sw.write(tmp_path, sw.spool([NAMES, sw.records(0, records)]))) as spool:
+        events = spool.events
+        slices = events.plan(50)
+        events.keys(0, 0, 0)
+        events.set_strings(spool.strings)
+        places = set()
+        for number in range(slices):
+            events.slice(number)
+            places.add(events.table(RANGES).column("start").buffers()[1].address)
+    assert slices > 2
+    assert len(places) == 1
+
+
 def test_payloads_of_every_type(tmp_path: Path) -> None:
     bits = {
         4: 0xDEAD_0000_0007,
