@@ -1,4 +1,4 @@
-"""What benchmarks/annotate.py times of an annotation library: one statement each, in groups that are timed in turn."""
+"""The statements that benchmarks/annotate.py times, in groups that run in turn."""
 
 from __future__ import annotations
 

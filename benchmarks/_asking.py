@@ -1,4 +1,4 @@
-"""Times whole commands on a large report of CUDA, beside DuckDB's bare count and sum of the same tables."""
+"""Times whole commands on a large CUDA report, beside DuckDB's bare count and sum of the same tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a command as a user does, from process start to its end, and says what it took."""
+"""Runs a command and returns its wall time, from start to exit, and its peak memory."""
 
 from __future__ import annotations
 

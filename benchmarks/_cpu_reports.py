@@ -1,4 +1,4 @@
-"""Makes reports of the CPU side that benchmarks ask questions of: through the real writer, with the real encodings."""
+"""Writes CPU reports for benchmarks, through the real writer and with the real encodings."""
 
 from __future__ import annotations
 

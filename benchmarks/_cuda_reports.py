@@ -1,4 +1,4 @@
-"""Makes reports of CUDA that benchmarks ask questions of: through the real writer, with the real encodings."""
+"""Writes CUDA reports for benchmarks, through the real writer and with the real encodings."""
 
 from __future__ import annotations
 

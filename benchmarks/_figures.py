@@ -1,4 +1,4 @@
-"""The figures of docs/performance.md: those that users care for, each a row of a result file."""
+"""Selects the figures of docs/performance.md: each is a row of a result file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CuTe DSL kernels that benchmarks time, compiled to files that travel: python _intrakernel_cute_kernels.py FOLDER, where the package is.
+"""Compiles the CuTe DSL kernels of the benchmarks to files: python _intrakernel_cute_kernels.py FOLDER.
 
 Writes FOLDER/cost-<case>.cubin and cost.json, which names the entry and the parameters' bytes of each. CUTE_DSL_ARCH says for what.
 """

@@ -1,4 +1,4 @@
-"""What benchmarks of regions on a GPU share: ns per pass of a loop, how much a whole kernel slows, the rows, the reference design's PTX."""
+"""Shared code of the benchmarks of in-kernel regions: loops, slowdown of a kernel, rows, reference PTX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numba-CUDA kernels that benchmarks time: a loop with one region, the same with an event of the reference design."""
+"""Numba-CUDA kernels for benchmarks: a loop with a region, and with an event of the reference design."""
 
 # ruff: noqa: TID253
 # mypy: disable-error-code="untyped-decorator"

@@ -1,4 +1,4 @@
-"""Ns that a scope of Proton, Triton's own in-kernel profiler, adds to a pass of a loop: python _intrakernel_proton.py PASSES, on a GPU.
+"""Times a scope of Proton, Triton's in-kernel profiler, per pass of a loop: _intrakernel_proton.py PASSES.
 
 A separate process, since a compiler that does not know Proton's operations ends the process that uses them.
 """

@@ -1,4 +1,4 @@
-"""Makes reports of kernels that timed themselves: through the real writer, with the real encodings."""
+"""Writes reports of kernels with in-kernel regions, through the real writer and with the real encodings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triton kernels that benchmarks time: a loop with one region, the same with an event of the reference design or of Proton, and attention.
+"""Triton kernels for benchmarks: attention, and loops with a region, a reference event or a Proton scope.
 
 Arrays are tensors or addresses: the interpreter runs the same kernels on memory of the host.
 """

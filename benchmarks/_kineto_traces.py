@@ -1,4 +1,4 @@
-"""Traces of PyTorch's profiler as large as is asked for: a real one again and again, or one of its shape where that is not here."""
+"""Makes PyTorch profiler traces of a given size: a real trace repeated, or a synthetic one of its shape."""
 
 from __future__ import annotations
 

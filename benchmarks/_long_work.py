@@ -1,6 +1,6 @@
-"""What `long_run` and `finish_during` record: `SECONDS EVENTS THREADS`, a server in small. Ends with exit code 7.
+"""The program that `long_run` and `finish_during` record, a small server: `SECONDS EVENTS THREADS`.
 
-Prints how many ranges it made, and when it ended (s, the monotonic clock).
+Prints how many ranges it made, and when it ended (s, the monotonic clock). Ends with exit code 7.
 
 Each thread makes its share of EVENTS ranges a second in bursts of 10 ms, nested as requests are, with a lock, a file, a payload and some
 garbage among them, so that all sources of the CPU side have something to record. Its own memory does not grow.

@@ -1,4 +1,4 @@
-"""Shows rows called `library (mode): what` as a table with one column per library and mode, so that they can be compared."""
+"""Prints rows named `library (mode): what` as a table with one column per library and mode."""
 
 from __future__ import annotations
 

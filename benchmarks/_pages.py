@@ -152,7 +152,7 @@ def _details(name: str, result: dict[str, Any]) -> str:
     on = f"{facts['gpu']}; " if "gpu" in facts else ""
     rows = result["rows"]
     parts = [
-        f"## {name}\n\n{_filled(result['about'])}",
+        f"## {name}\n\n{_filled(_about(name))}",
         _filled(
             f"{on}{facts['cpu']}, {facts['cores']} cores, {facts['system']}, CPython {facts['python']}{mode}."
         ),
@@ -170,5 +170,8 @@ def _filled(text: str) -> str:
 
 
 def _missing(name: str, needs: dict[str, str]) -> str:
-    about = (importlib.import_module(name).__doc__ or "").partition("\n")[0]
-    return f"## {name}\n\n{_filled(about)}\n\nNot yet run on a {needs[name].upper()}."
+    return f"## {name}\n\n{_filled(_about(name))}\n\nNot yet run on a {needs[name].upper()}."
+
+
+def _about(name: str) -> str:
+    return (importlib.import_module(name).__doc__ or "").partition("\n")[0]

@@ -1,4 +1,4 @@
-"""Other ways to mark a range in Python, as far as they are installed, each timed in a separate process beside R.
+"""Other Python libraries that mark ranges, if installed, each timed in a separate process beside R.
 
 They come from the extra `bench-peers`: `make peers` puts them into build/peers; WARPLENS_PEERS names more environments.
 """

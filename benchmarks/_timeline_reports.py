@@ -1,4 +1,4 @@
-"""Makes the report that the viewer is measured on: 10 ranks, 200 tracks, through the real writer."""
+"""Writes the report for the viewer benchmark: 10 ranks and 200 tracks, through the real writer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`warplens analyze` with all rules, and `warplens diff`: whole commands on a report of 10^7 rows of kernels, calls, copies and ranges."""
+"""Times `warplens analyze` with all rules, and `warplens diff`, on a report of 10^7 rows."""
 
 from __future__ import annotations
 

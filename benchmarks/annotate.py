@@ -1,4 +1,4 @@
-"""What annotating costs, against PyPI nvtx, other tools and the least a C extension can do (R), in one run.
+"""Cost of an annotation, beside PyPI nvtx, other tools and the cheapest C extension (R), in one run.
 
 R is `with` on a prebuilt context manager of a C extension that does nothing (floor.c). Three modes, each in its own
 process: no tool, our agent recording, NVTX_DISABLE. Figures are CPU time per operation with the loop subtracted. Other

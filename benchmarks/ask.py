@@ -1,4 +1,4 @@
-"""`warplens stats` on 5·10^7 rows of kernels, calls, copies and ranges: all tables that come unasked, and single ones."""
+"""Times `warplens stats` on 5·10^7 rows of kernels, calls, copies and ranges: default tables, single tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What NVTX calls cost in C with the agent recording, beside two reads of the counter; and how fast a spool can be filled."""
+"""Cost of NVTX calls in C while the agent records, beside two counter reads; and the maximum rate of events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stats of the CPU side on a report with 10^6 rows in each table: each one, and profiles of one phase."""
+"""Times each CPU table of `stats`, and profiles of one phase, on a report with 10^6 rows in each table."""
 
 from __future__ import annotations
 

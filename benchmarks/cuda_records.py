@@ -1,4 +1,4 @@
-"""What the agent needs for a record of CUPTI: to walk, check, name and write it; beside the least there is to do."""
+"""Time per CUPTI record that the agent reads, checks, names and writes, beside a minimal loop."""
 
 from __future__ import annotations
 

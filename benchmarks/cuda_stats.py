@@ -1,4 +1,4 @@
-"""The stats of CUDA on a report of 10^6 kernels, launches and NVTX ranges: each table, computed."""
+"""Times each CUDA table of `stats` on a report of 10^6 kernels, launches and NVTX ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What filled a million stretches of threads: of a report with 2·10^6 rows of each source on the CPU's side, and one with 10^7 of CUDA."""
+"""Times the search for the causes of a million stretches of thread time, on CPU and CUDA reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Export: ranges per second to a Perfetto trace and back, against only reading the same columns."""
+"""Ranges per second to a Perfetto trace and back, beside only reading the same columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Export to nsys' SQLite: rows per second of CPU and memory, against writing the same rows with Python's sqlite3.
+"""Export to nsys's SQLite: rows per CPU second and memory, beside Python's sqlite3 with the same rows.
 
 API calls, kernels, copies and NVTX ranges of one program. Each size is exported in a separate process, so that its peak memory is its
 own: it must not grow with the report.

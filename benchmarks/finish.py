@@ -1,4 +1,4 @@
-"""Finishing a spool: ranges per second and memory, decode, order and write apart, against writing the same table alone.
+"""Converting a spool of ranges: rate, memory, and the time of each stage, beside writing the table alone.
 
 The spool is made with NumPy in the agent's format: eight threads, three levels of nesting, marks, 200 names, and a range
 around everything on each thread. Each size is finished in a separate process, so that its peak memory is its own.

@@ -1,4 +1,4 @@
-"""Finishing a spool with records of the CPU side in it: records per second and memory, against writing the same tables alone.
+"""Converting a spool of CPU records: records per second and memory, beside writing the tables alone.
 
 Half of the records are OS calls of four threads, in separate chunks as the agent writes them; the others are samples (a third, of 2,000
 stacks), thread states, holds of the GIL and calls. There is one NVTX range for every ten OS calls. Each size is finished in a process

@@ -1,4 +1,4 @@
-"""Finishing a spool with CUDA in it: records per second and memory, against writing the same tables alone.
+"""Converting a spool of CUDA records: records per second and memory, beside writing the tables alone.
 
 Half of the records are API calls (of four threads that take turns), the others kernels and copies that they launched; there is one
 NVTX range for every ten calls, and 200 names of kernels. Each size is finished in a separate process, so that its peak memory is its own.

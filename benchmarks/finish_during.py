@@ -1,4 +1,4 @@
-"""The end of a recording: from the program's last moment to the command's, written during the run or at its end.
+"""Time from the program's exit to the command's exit, with conversion during the run or after it.
 
 Two programs run for the same time. One pushes and pops 125,000 ranges a second, three deep, in one that lasts as long as it does. The
 other has four threads that make 4,000 ranges a second with calls, locks and garbage among them, and all sources are on (`_long_work`).

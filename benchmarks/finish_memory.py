@@ -1,4 +1,4 @@
-"""Memory of whole commands: what converting a recording, `stats` and `analyze` take beside what they take for an almost empty one.
+"""Memory of conversion, `stats` and `analyze`, beside the same commands on an almost empty recording.
 
 Each command runs in its own process, and conversion as in the launcher's child. NVTX ranges as in `finish`, samples of 20,000 stacks.
 `WARPLENS_BENCH_HUGE=1` adds 10^8 ranges, which takes 4 GB of disk and some minutes.

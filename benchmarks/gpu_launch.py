@@ -1,4 +1,4 @@
-"""What recording CUDA adds to a launch, to a graph and to a training step on a real GPU, beside raw CUPTI and torch.profiler.
+"""Cost of CUDA recording per launch, graph and training step on a GPU, beside raw CUPTI and torch.profiler.
 
 All modes take turns. Raw CUPTI is an injection library that enables kinds of records and throws the records away: less cannot be had.
 """

@@ -1,4 +1,4 @@
-"""Paired, interleaved timing: all candidates run in turn within one process, so that noise hits them alike.
+"""Times candidates in turn within one process, so that noise affects all of them alike.
 
 A benchmark is `benchmarks/<name>.py` with `def run(quick: bool) -> list[Row]`. Ratios between candidates of one run are
 what budgets are about; absolute figures are only for orientation.

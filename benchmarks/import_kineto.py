@@ -1,4 +1,4 @@
-"""Importing a trace of PyTorch's profiler and asking it, beside Holistic Trace Analysis (HTA) on the same file.
+"""Imports and queries a PyTorch profiler trace, beside Holistic Trace Analysis (HTA) on the same file.
 
 The trace is a real one where it is here, else one of its shape, 1, 5 and 20 times as long; each tool begins in a separate process with
 the file as it is. Answers are compared: both must say the same. HTA comes from `tools/peers.py bench-hta`.

@@ -1,4 +1,4 @@
-"""Importing an SQLite export of Nsight Systems: events per second and memory, against reading the same rows with Python's sqlite3.
+"""Imports an SQLite export of Nsight Systems: events per second and memory, beside Python's sqlite3.
 
 A quarter of the events are kernels, a quarter API calls that launched them, the rest NVTX ranges, in two processes. Each size is
 imported in a separate process, so that its peak memory is its own.

@@ -1,4 +1,4 @@
-"""What a region inside a CUDA C++ kernel costs on a GPU: ns beside the reference design, how much a matrix product and a huge grid slow.
+"""Cost of a region in a CUDA C++ kernel, in ns beside the reference design; slowdown of whole kernels.
 
 The kernels are tested on the CPU as well (tests/dsl/test_cuda_benchmark.py).
 """

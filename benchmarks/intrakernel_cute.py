@@ -1,4 +1,4 @@
-"""What a region inside a CuTe DSL kernel costs on a GPU: ns beside the reference design, in the same run.
+"""Cost of a region in a CuTe DSL kernel, in ns beside the reference design, in the same run.
 
 Where the machine has no CuTe DSL, tools/cubins.py has compiled the kernels elsewhere.
 Not yet run on a GPU: the kernels are compiled for GPUs (tests/dsl/test_cute_benchmark.py).

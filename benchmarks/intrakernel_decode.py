@@ -1,4 +1,4 @@
-"""Decoding buffers of in-kernel records: how many records a second, for every mode, clock and way that units may differ.
+"""Decodes buffers of in-kernel records: records per second for each mode, clock and buffer layout.
 
 Held against copying as many bytes as the events have with NumPy, and against a loop in Python over the records, which is what other
 in-kernel profilers do. CPU time of one thread, the best of several rounds.

@@ -1,4 +1,4 @@
-"""Finishing a recording of kernels that time themselves: CPU for each small launch, with its call, its kernel and the whole report.
+"""Converting recordings with in-kernel regions: CPU time per small launch, in parts and as a whole report.
 
 Held against decoding the same buffers one after the other, which is what a loop over launches does at least.
 """

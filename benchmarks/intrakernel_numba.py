@@ -1,4 +1,4 @@
-"""What a region inside a Numba-CUDA kernel costs on a GPU: ns beside the reference design, in the same run.
+"""Cost of a region in a Numba-CUDA kernel, in ns beside the reference design, in the same run.
 
 Not yet run on a GPU: the kernels are compiled for GPUs, and all of it runs in the simulator (tests/dsl/test_numba_benchmark.py).
 """

@@ -1,4 +1,4 @@
-"""What one region adds to the machine code of a kernel, in each language and for each architecture: no GPU is needed for that.
+"""Instructions that one region adds to a kernel, for each language and architecture; needs no GPU.
 
 Instructions per pass of a loop that is not unrolled, and registers of the smallest kernel that has one. The reference design
 takes a slot by an atomic and stores four words for each event; under its names here (CuTe DSL) it claims a slice once per launch.

@@ -1,4 +1,4 @@
-"""The stats of regions inside kernels on a report of 10^7 of them: regions per second, beside DuckDB's bare count and sum.
+"""Times the in-kernel tables of `stats` on 10^7 regions, beside DuckDB's bare count and sum.
 
 CPU: of all threads. Wall: as quick as that machine had time for.
 """

@@ -1,4 +1,4 @@
-"""What a region inside a Triton kernel costs on a GPU: ns beside the reference design and Proton, and how much attention slows.
+"""Cost of a region in a Triton kernel, in ns beside the reference design and Proton; slowdown of attention.
 
 All of it runs in Triton's interpreter as well (tests/dsl/test_triton_benchmark.py).
 """

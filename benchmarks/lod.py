@@ -1,4 +1,4 @@
-"""The index of the timeline: how fast it is built, what a view of it takes, from everything down to a few slices, and its memory.
+"""The timeline index: time to build it, time of a view from the whole run to a few slices, and memory.
 
 200 threads with three lanes each, 50 of them asked for and then all, 1600 pixels. Building is held against reading the same columns with
 pyarrow, a view against summing the starts of all slices with NumPy: what looking at each once would take. What building adds to finishing

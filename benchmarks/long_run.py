@@ -1,4 +1,4 @@
-"""Memory over time: a program with all sources of the CPU side on in a small container, beside the same program without us.
+"""Memory over time of a program with all CPU sources on, in a small container, beside the plain program.
 
 `python benchmarks/long_run.py --seconds 7200 --events 50000 --memory 512` is a soak: it prints the least and the most of each minute.
 """

@@ -1,4 +1,4 @@
-"""Very many small things: what a name, a thread, a process costs to record and to convert, and what commands take for their report."""
+"""Cost of many small items: time per name, thread and process to record and convert, and of commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`warplens stats -r nvtx_sum`: the whole command, from process start to the printed table."""
+"""Times `warplens stats -r nvtx_sum`, from process start to the printed table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What calls of the C library cost while they are recorded, beside the same calls without the wrappers, in turns in one process."""
+"""Cost of recording calls of the C library, beside the same calls without wrappers, in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What native sampling costs a program, beside `perf record -g` and `perf record --call-graph dwarf` at the same rate in the same run.
+"""Cost of native sampling, beside `perf record -g` and `--call-graph dwarf` at the same rate.
 
 Perf events are switched off and on every 200 ms while the program does equal steps: ours by the program itself (it began them), those
 of perf by its control pipe. The time that a step waited for a CPU is subtracted. A/A: the same with no events to switch.

@@ -1,4 +1,4 @@
-"""What merely being profiled costs: a short program, each exec, fork and thread of a profiled tree, against the same without us."""
+"""Cost of profiling for a short program and for each exec, fork and thread, beside the plain program."""
 
 from __future__ import annotations
 

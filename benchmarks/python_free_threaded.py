@@ -1,4 +1,4 @@
-"""Stacks of threads that run at once: how many are impossible, were read again or given up, and whether their shares are the program's own.
+"""Stacks of threads that run in parallel: impossible, repeated and abandoned stacks, and true shares.
 
 With each Python of this machine that has no GIL, and with the one that runs this for comparison. The program's calls are known, and it
 takes the time of each part by the clock of the thread. What the sampler itself takes stands in one row.

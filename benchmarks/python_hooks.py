@@ -1,4 +1,4 @@
-"""What the hooks in Python cost: a change of hands of the GIL, a collection, a traced function and its neighbours, an audit event.
+"""Cost of the Python hooks: per GIL handover, collection, traced function, untraced function, audit event.
 
 The same small program runs bare, bare again, and with each trace, in turns; each figure is the least CPU time of its rounds.
 """

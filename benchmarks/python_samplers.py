@@ -1,4 +1,4 @@
-"""Samplers of Python stacks beside each other: what each adds to a program, what it loses, and whether its stacks and shares are true.
+"""Compares samplers of Python stacks: added time, lost samples, and the accuracy of stacks and shares.
 
 warplens, py-spy and, from 3.15 on, `python -m profiling.sampling` take 1,000 samples a second of a program whose calls are known and
 which takes the time of its parts by the clocks of its threads. All take turns, each as a user would start it, and each counts the

@@ -1,4 +1,4 @@
-"""What sampling Python stacks costs a program, how its own time grows with threads, and how true its stacks are.
+"""Cost of sampling Python stacks, growth of the sampler's time with threads, and accuracy of the stacks.
 
 Cost is measured within one process: windows of 200 ms are opened and closed in turn while it does equal steps, and steps inside
 are held against those outside. The time that a step waited for a CPU is subtracted, so that other work on the machine counts

@@ -1,4 +1,4 @@
-"""Questions over many ranks: `warplens recipe nvtx_sum` on reports of 10^6 ranges each, with processes and with Dask."""
+"""Times `warplens recipe nvtx_sum` on reports of 10^6 ranges each, with processes and with Dask."""
 
 from __future__ import annotations
 

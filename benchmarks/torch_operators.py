@@ -1,4 +1,4 @@
-"""What recording operators of PyTorch adds to the step of a small transformer: ours, with inputs, torch.profiler, emit_itt.
+"""Cost of recording PyTorch operators per step of a small transformer, beside torch.profiler and emit_itt.
 
 The ways take turns in one process, ours in windows that open and close; the figures are the least CPU time of a step. Needs an environment
 with PyTorch (`make peers`, or WARPLENS_PEERS).

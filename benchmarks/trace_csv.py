@@ -1,4 +1,4 @@
-"""`warplens stats -r nvtx_pushpop_trace -f csv`: the whole command, rows per second, against DuckDB's own CSV writer."""
+"""Rows per second of `warplens stats -r nvtx_pushpop_trace -f csv`, beside DuckDB's CSV writer."""
 
 from __future__ import annotations
 

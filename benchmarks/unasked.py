@@ -1,4 +1,4 @@
-"""Cost of a run with default options, beside the plain program and `--light`: a Python loop, a NumPy loop, whole commands.
+"""Cost of a run with default options, beside the plain program and `--light`: loops and whole commands.
 
 Each program does fixed work and prints the CPU time of its whole process, threads of ours included; all take turns. Trees of programs that
 are not Python's (a shell loop, `make -j2` of C files) count the CPU time of all that they start, without that of our launcher.

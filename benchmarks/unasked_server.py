@@ -1,4 +1,4 @@
-"""A server under load with default options, beside the server alone: requests per second, p99, CPU time for each request.
+"""A server under load with default options, beside the plain server: requests/s, p99, CPU per request.
 
 The server is FastAPI with uvicorn where both are installed, else asyncio of the standard library; each answers with JSON after a
 query of SQLite. Four clients in one other process ask again as soon as they have an answer. Server alone, `--light` and default

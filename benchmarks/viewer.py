@@ -1,4 +1,4 @@
-"""`warplens view` in a real browser on 200 tracks, 50 of them seen, beside the Perfetto UI on the same data where it can load them.
+"""Times `warplens view` in a real browser on 200 tracks (50 visible), beside the Perfetto UI if it loads them.
 
 Chromium without a window draws on the CPU. First pixels are those of data, counted from the navigation; a frame is all that the page's
 main thread does for one, from its script to the painted canvas that it hands over, as Chromium's trace has it; a refinement lasts from the

@@ -1,4 +1,4 @@
-"""Compiles each header of native/ alone: a header must need no other header before it.
+"""Compiles each header of native/ alone, so that no header depends on an earlier one.
 
 `check_headers.py [COMPILER]`.
 

@@ -1,4 +1,4 @@
-"""Checks the includes in native/: the C++ side of the layers, and that each file includes the headers it needs.
+"""Checks the includes in native/: layers are respected, and each file includes the headers it uses.
 
 The second because tools/compile_once.py puts some headers of the standard library before every file: only builds without
 it would notice that one was forgotten.

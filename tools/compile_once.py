@@ -1,4 +1,4 @@
-"""Runs a compiler, or takes the object that the same text and words made before: `compile_once.py g++ … -c x.cpp -o x.o`.
+"""Caches compiler output by input text and command: `compile_once.py g++ … -c x.cpp -o x.o`.
 
 For builds that repeat each other: wheels for several interpreters, sanitizers, the next run of the tests. Objects are kept below
 `build/objects` under what they were made of; where a tree lies plays no part. CMake takes this as CMAKE_CXX_COMPILER_LAUNCHER.

@@ -1,4 +1,4 @@
-"""Builds the native half with each compiler that is here: g++ 12 and later, clang 16 and later with libstdc++ and libc++.
+"""Builds the native half with each installed compiler: g++ 12+, and clang 16+ with libstdc++ and libc++.
 
 usage: PYTHON tools/compilers.py [--list] [--werror] [NAME…]; NAME is one of those that --list shows, as g++-14 or clang++-19-libc++.
 Each has its folder in build/compilers. Prints a line for each; exits with 1 where one failed. `--werror` turns warnings into errors, as

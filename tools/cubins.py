@@ -1,4 +1,4 @@
-"""Makes build/gpu/cubins: the CuTe DSL kernels that `make gpu` runs, for GPUs of machines that have no CuTe DSL.
+"""Makes build/gpu/cubins: the CuTe DSL kernels that `make gpu` runs on machines without CuTe DSL.
 
 usage: PYTHON tools/cubins.py [ARCHITECTURE…]; the default is sm_90a. `make gpu-pack` runs it. Needs the environment that
 `make test-dsl` makes, and no GPU. Take the folder along, or name another in WARPLENS_CUBINS; where it is not there, these tests are

@@ -1,4 +1,4 @@
-"""Compares native/drivers/cupti.h, and the look-alike CUPTI of the tests, with the real headers of CUPTI wheels from PyPI.
+"""Compares native/drivers/cupti.h and the tests' fake CUPTI with the headers of CUPTI wheels from PyPI.
 
 `python tools/cupti_abi.py [VERSION…]`, e.g. `12.4 13.0`; without, every minor version that PyPI has from 11.8 on. The wheels are kept
 below build/cupti_abi and never become part of anything: their licence allows to use them, not to pass them on. Needs g++ and pip.

@@ -1,4 +1,4 @@
-"""Which of NVIDIA's names each declaration in native/drivers/cupti.h stands for.
+"""Maps each declaration in native/drivers/cupti.h to its NVIDIA name.
 
 Tools/cupti_abi.py compares them.
 """

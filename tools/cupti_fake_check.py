@@ -1,4 +1,4 @@
-"""Reads what the look-alike CUPTI of the tests writes with the structures of the real headers: part of `make cupti-abi`."""
+"""Reads the output of the tests' fake CUPTI with the real headers' structures, for `make cupti-abi`."""
 
 from __future__ import annotations
 

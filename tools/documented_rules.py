@@ -1,4 +1,4 @@
-"""Applies the rules of `nsys analyze`, as the user guide of Nsight Systems describes them, beside ours: a table for docs/dev/findings.md.
+"""Compares our findings with the documented rules of `nsys analyze`, for docs/dev/findings.md.
 
 usage: PYTHON tools/documented_rules.py TRACE…
 

@@ -1,4 +1,4 @@
-"""Builds free-threaded CPythons, 3.14t and 3.15t, into build/pythons, and keeps them.
+"""Builds the free-threaded CPythons 3.14t and 3.15t into build/pythons.
 
 Debian has their source, and no package.
 

@@ -1,4 +1,4 @@
-"""Runs what needs a GPU, step by step, with this machine's own Python packages and tools and without a network.
+"""Runs the GPU steps one by one, with this machine's Python packages and without a network.
 
 usage: PYTHON tools/gpu.py [NAME…] [--limit SECONDS] [--carried] [--wheels FOLDER] [--out FOLDER] [--archive FILE] [--list]
 

@@ -1,4 +1,4 @@
-"""Puts the native half and missing packages in place on a machine with a GPU: compiled there, else taken from `build/gpu`.
+"""Installs the native half and missing packages on a GPU machine: compiled there, or from `build/gpu`.
 
 `tools/gpu_pack.py` writes that folder elsewhere. Nothing here needs a network, and nothing that was done before is done again.
 """

@@ -1,4 +1,4 @@
-"""Makes build/gpu: what a machine with a GPU, without a network, needs beside a checkout.
+"""Makes build/gpu: the files that a GPU machine without a network needs beside a checkout.
 
 `make gpu-pack`; needs no GPU.
 

@@ -1,4 +1,4 @@
-"""Shows how the CUPTI of this machine behaves, before anything of warplens runs on it: a summary of one screen, and all lines in files.
+"""Records how this machine's CUPTI behaves without warplens: prints a summary, writes all lines to files.
 
 usage: PYTHON tools/gpu_probe.py [--out FOLDER] [--cupti LIBRARY] [--program WORD …]
 

@@ -1,4 +1,4 @@
-"""A PyTorch program in phases, for tools/gpu_probe.py: each phase begins with a line on stderr that has the time of CLOCK_MONOTONIC.
+"""A PyTorch program for tools/gpu_probe.py; prints the CLOCK_MONOTONIC time of each phase on stderr.
 
 usage: PYTHON tools/gpu_probe_program.py phases|short|profiler
 """

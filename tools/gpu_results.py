@@ -1,4 +1,4 @@
-"""Keeps how the steps of `make gpu` ended, packs their results into one archive, and sums them up on one screen."""
+"""Stores the results of the steps of `make gpu` in one archive and summarises them on one screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws the pictures of the page for README.md and the guides: `guide_pictures.py [--out FOLDER] [RECORDINGS]`.
+"""Draws screenshots of the page for README.md and the guides: `guide_pictures.py [--out FOLDER] [RECORDINGS]`.
 
 It records the examples, and opens them and a golden recording of a GPU in a real browser. It needs a C++
 compiler, Chromium, and a machine that does little else. RECORDINGS may be a folder that has train.warplens,

@@ -1,4 +1,4 @@
-"""Judges the reports of tests/judged and prints how right the findings are: precision, recall, predicted against won.
+"""Scores the findings on the reports of tests/judged: precision, recall, predicted and real savings.
 
 usage: PYTHON tools/judge.py [--page]
 

@@ -1,4 +1,4 @@
-"""Draws the picture of docs/guide/long-runs.md: `long_run_picture.py [RESULT.json [OUT.svg]]`, what `benchmarks/long_run.py` measured.
+"""Draws the results of benchmarks/long_run.py: `long_run_picture.py [RESULT.json [OUT.svg]]`.
 
 Look at what it drew: `chromium --headless --screenshot=x.png --window-size=860,400 docs/images/long-run.svg`.
 """

@@ -1,4 +1,4 @@
-"""Makes build/oldest: an environment with the oldest version of each package that warplens may run with, for tests.
+"""Makes build/oldest: an environment with the oldest supported version of each package, for tests.
 
 usage: PYTHON tools/oldest.py [VENV]. What the tests themselves need is of the lock file. Prints the interpreter's path.
 """

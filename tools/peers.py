@@ -1,4 +1,4 @@
-"""Makes build/peers: an environment with the other tools and libraries that benchmarks and tests compare with or record.
+"""Makes build/peers: an environment with the tools and libraries that benchmarks and tests compare with.
 
 usage: PYTHON tools/peers.py [EXTRA…]; by default the extras `bench-peers` and `real-programs` of pyproject.toml (several
 GB: PyTorch and CUDA libraries). Nothing else needs them; what is not there is skipped, and said.

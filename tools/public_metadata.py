@@ -1,4 +1,4 @@
-"""Project URLs and long description of the package, made from the address of the public repository.
+"""Makes the project URLs and the package's long description from the public repository's address.
 
 A dynamic-metadata provider: pyproject.toml names it, and gives it the address in `repository`, the only place where it stands.
 PyPI shows no file of the repository, so every relative link and picture of README.md becomes an address at the tag of the version.

@@ -1,4 +1,4 @@
-"""Finds the headers of CPythons, so that one wheel can hold a binding for each of them."""
+"""Locates the headers of installed CPythons, so that one wheel can hold a binding for each of them."""
 
 from __future__ import annotations
 

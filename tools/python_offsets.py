@@ -1,4 +1,4 @@
-"""Writes native/agent/python/memory/layout_tables.inc: where CPython 3.10 to 3.15 keep what the agent reads, from their own headers.
+"""Writes layout_tables.inc of the agent: field offsets of CPython 3.10 to 3.15, from their headers.
 
 ``python tools/python_offsets.py PYTHON...`` asks each interpreter for its headers and replaces the row of its minor version;
 ``--print`` prints the row of one interpreter instead. Layouts stay as they are within a minor version.

@@ -1,4 +1,4 @@
-"""Lists the CPythons 3.10-3.15 of this machine, one a line: version and path.
+"""Lists the installed CPythons 3.10 to 3.15: version and path, one a line.
 
 `--others` leaves out the running version.
 

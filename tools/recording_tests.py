@@ -1,4 +1,4 @@
-"""Runs the tests of recording (`recording` of tools/run_tests.py) with each CPython, and keeps what they said.
+"""Runs the `recording` tests of tools/run_tests.py with each CPython, and stores the results.
 
 usage: PYTHON tools/recording_tests.py [here] [free-threaded] [unstable] [--only 3.12,3.15] [--keep]
 

@@ -1,4 +1,4 @@
-"""The reference pages of the documentation site, made from the code: tables of a report, units of each family, commands."""
+"""Makes the reference pages of the documentation site from the code: tables, units, commands."""
 
 from __future__ import annotations
 

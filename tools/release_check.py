@@ -1,4 +1,4 @@
-"""Says what keeps dist/ from being a release: `make release-check`, offline, after `make wheels`. docs/dev/releasing.md has the steps."""
+"""Checks that dist/ is ready for a release (`make release-check`); steps: docs/dev/releasing.md."""
 
 from __future__ import annotations
 

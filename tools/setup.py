@@ -1,4 +1,4 @@
-"""Makes the development environment `.venv`: the packages of tools/requirements.lock, and this checkout in place.
+"""Makes the development environment `.venv`: the locked packages, and this checkout in place.
 
 usage: PYTHON tools/setup.py VENV. Only the standard library, for it runs before anything is installed. A pinned version without a wheel
 for this Python is replaced by another, built or left out, with a warning; VENV/unpinned.txt names what then is not as pinned.

@@ -1,4 +1,4 @@
-"""Draws what a command prints on a terminal as an SVG: `terminal_picture.py OUT.svg COLUMNS COMMAND…`.
+"""Draws the terminal output of a command as an SVG: `terminal_picture.py OUT.svg COLUMNS COMMAND…`.
 
 The command really runs, on a pseudo-terminal of that many columns; its text and colours are taken as they come.
 """

@@ -1,4 +1,4 @@
-"""Compares native/drivers/torch.h with the headers of PyTorch's wheels, and writes native/drivers/torch_abi.h: the versions that fit.
+"""Compares native/drivers/torch.h with PyTorch's wheels; writes the matching versions to torch_abi.h.
 
 `python tools/torch_abi.py [VERSION…]`, e.g. `2.6.0 2.13.0`; without, the last release of every minor version that PyPI has from 2.6 on.
 Wheels of aarch64 are read, which have no CUDA in them and are a tenth as large: headers and C++ names are those of x86-64. They are

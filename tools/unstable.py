@@ -1,4 +1,4 @@
-"""Makes build/unstable: a root file system of Debian's unstable, with its CPythons and compilers, and runs commands in it.
+"""Makes build/unstable, a root file system of Debian unstable, and runs commands in it.
 
 usage: PYTHON tools/unstable.py make [--again] [--with PACKAGE…] | run COMMAND… | pythons
 

@@ -1,4 +1,4 @@
-"""Writes tools/requirements.lock: the newest version of each package of `.venv` that goes together, for each Python (`make upgrade`).
+"""Writes tools/requirements.lock: the newest compatible version of each package, for each Python.
 
 uv finds them for all Pythons at once; it comes from PyPI into build/upgrade, and asks the index that pip asks here. Of its markers only
 the version of Python is kept: the lock file is for CPython on Linux. It names no index and no hashes.

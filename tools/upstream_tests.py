@@ -1,4 +1,4 @@
-"""Runs PyPI nvtx's own tests: against `warplens.nvtx`, and against PyPI nvtx itself while our agent records it.
+"""Runs PyPI nvtx's tests against `warplens.nvtx`, and against PyPI nvtx while our agent records it.
 
 `python tools/upstream_tests.py [MODE…]`. Fetches the sdist of the pinned version with pip, and keeps it and everything
 made from it below build/upstream, outside the sources. Needs gcc, pip, a network (or the sdist there already).

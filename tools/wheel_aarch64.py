@@ -1,4 +1,4 @@
-"""Tries the wheel of aarch64 under qemu, as far as that goes without the hardware."""
+"""Tests the aarch64 wheel under qemu, as far as possible without the hardware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has to be in a wheel, and what must not: complaints about one, for `make wheels` and `make release-check`."""
+"""Checks which files a wheel contains, for `make wheels` and `make release-check`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the sdist and a wheel for each machine into dist/, and tries the wheels: `make wheels`.
+"""Builds the sdist and a wheel for each machine into dist/, and tests the wheels: `make wheels`.
 
 A wheel holds the agent, the desk and the page, which no version of Python matters to, and a binding for each CPython whose headers are
 here. It is `py3-none`: other Pythons record with it too, without `warplens.nvtx`. The wheel for aarch64 is made by a cross compiler.
