@@ -15,7 +15,7 @@ _SHRINKS = 500  # of text, a twentieth is left; deflate itself can leave a thous
 
 
 class Unpacking:
-    """Unpacks a file in parts, with a limit on the total size. `source` is for messages."""
+    """Unpacks a file in parts, and rejects data that would fill the memory. `source` is for messages."""
 
     def __init__(self, source: Path) -> None:
         self._source = source
