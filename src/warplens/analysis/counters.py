@@ -35,12 +35,12 @@ class CounterSeries:
 
     @property
     def is_delta(self) -> bool:
-        """Whether a value is the change since the sample before it."""
+        """True if each value is the change since the previous sample."""
         return bool(self.facts["value_type"] == DELTA)
 
     @property
     def is_whole(self) -> bool:
-        """Whether the values are integers."""
+        """True if the values are integers."""
         return "int" in self.facts["type"] and float(self.facts["scale"] or 1).is_integer()
 
     def within(self, begin: int, end: int) -> CounterSeries:

@@ -27,7 +27,7 @@ Progress = Callable[[str, float], None]  # what is done, and how far it is (0 to
 
 
 class Recognises(Protocol):
-    """What `recognises` in each unit is."""
+    """Type of `recognises` in each unit."""
 
     def __call__(self, path: Path) -> bool:
         """Say whether the file, or folder of files, is of this format.
@@ -38,7 +38,7 @@ class Recognises(Protocol):
 
 
 class Read(Protocol):
-    """What `read` in each unit is."""
+    """Type of `read` in each unit."""
 
     def __call__(self, source: Path, part: PartWriter, progress: Progress, **options: Any) -> Facts:
         """Write the tables of `source` to the part.

@@ -15,7 +15,7 @@ _SHRINKS = 500  # of text, a twentieth is left; deflate itself can leave a thous
 
 
 class Unpacking:
-    """What is packed in a file, across all that is given. `source` is for messages."""
+    """Unpacks a file in parts, and rejects data that would fill the memory. `source` is for messages."""
 
     def __init__(self, source: Path) -> None:
         self._source = source

@@ -70,7 +70,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Subject:
-    """What an account is about: a thread of a process, and the GPU that the process uses most.
+    """Subject of an account: a thread of a process, and the GPU that the process uses most.
 
     None: it uses none.
     """

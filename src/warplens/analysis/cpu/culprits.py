@@ -44,7 +44,7 @@ _MOST = 1 << 62
 
 @dataclass(frozen=True)
 class Culprit:
-    """What filled a part of a stretch: `kind` is one of KINDS, `time` ns."""
+    """Cause of a part of a stretch: `kind` is one of KINDS, `time` ns."""
 
     kind: str
     name: str

@@ -33,7 +33,7 @@ _LINES = ("line", "first_line")
 
 
 def is_library(file: str) -> bool:
-    """Whether a source file belongs to Python or to an installed package, not to the program.
+    """True if a source file belongs to Python or to an installed package, not to the program.
 
     Some tools give no folder.
     """

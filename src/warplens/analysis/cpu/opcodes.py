@@ -32,7 +32,7 @@ class Instructions:
         self.general += weight if specialised is False else 0
 
     def __str__(self) -> str:
-        """What is shown beside a line: the shares of the two forms, then the instructions with most time."""
+        """The text beside a source line: the shares of the two forms, then the instructions with most time."""
         whole = sum(self.names.values())
         order = sorted(self.names.items(), key=lambda item: (-item[1], item[0]))
         shown = [f"{name} {percent(weight / whole)}" for name, weight in order[:_MOST]]

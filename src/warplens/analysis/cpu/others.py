@@ -79,7 +79,7 @@ def _waited(code: OwnCode, main: ThreadTime, threads: list[ThreadTime]) -> list[
 
 
 def _idles(code: OwnCode, time: ThreadTime) -> bool:
-    """Whether a thread did next to nothing but wait at one place."""
+    """True if a thread did almost nothing but wait at one place."""
     _, place = np.unique(code.python[time.stack], return_inverse=True)
     sums = np.bincount(place, time.waited)
     return bool(len(sums)) and float(sums.max()) >= _IDLE * float((time.ran + time.waited).sum())

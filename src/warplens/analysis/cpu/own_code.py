@@ -22,7 +22,7 @@ _STARTERS = ("bin", "Scripts")  # what lies there only calls an installed packag
 
 @dataclass(frozen=True)
 class OwnCode:
-    """What is known of the stack that ends at each position of `frames`.
+    """Facts about the stack that ends at each position of `frames`.
 
     `own`: its innermost frame of the program's own code, -1: none; `importing`: it is in an import, and in no own function within that;
     `python`: its innermost frame of Python, -1: none.

@@ -52,7 +52,7 @@ _AROUND: FunctionKey = ("", "", None)  # code around the program's own
 
 @dataclass
 class _Spent:
-    """What was spent in one function: in all, by its line, and by the package that it called."""
+    """Time spent in one function: in total, by line, and by called package."""
 
     ns: float = 0.0
     lines: dict[int, float] = field(default_factory=dict)

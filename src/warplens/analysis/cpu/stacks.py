@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Weights:
-    """What samples add up to.
+    """Sums of samples.
 
     `group`: number of what they are kept apart by (a thread, a range); `stack`: position of the
     frame.

@@ -43,12 +43,12 @@ class Graph:
 
     @property
     def begin(self) -> int:
-        """When the first point is, ns."""
+        """Time of the first point, ns."""
         return int(self.dag.time.min())
 
     @property
     def end(self) -> int:
-        """When the last point is, ns."""
+        """Time of the last point, ns."""
         return int(self.dag.time[self.last])
 
     def ends_with(self, weight: Int64Array) -> int:

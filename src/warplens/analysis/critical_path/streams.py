@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Items:
-    """What streams hold, in their order: operations, and places where an event is recorded or waited for.
+    """The contents of streams, in order: operations, and points that record or await an event.
 
     `stream`: place in `streams`; `begin`, `end`: points; `launched`, `reached`: the latest begin of a call, and end of an operation, so far
     in its stream. `streams`: process, number and device of each stream. `record`: item of each row of `cuda_events`. `operation`, `ended`:
@@ -73,7 +73,7 @@ class Items:
 
 @dataclass(frozen=True)
 class SyncWaits:
-    """What streams and hosts wait for: rows of `syncs`, with `kind` as text.
+    """The waits of streams and hosts: rows of `syncs`, with `kind` as text.
 
     `begin`: of the call, or of the row without one.
     """
@@ -271,7 +271,7 @@ def typical(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_])
 
 
 def _in_order(items: Items, thing: Int64Array, builder: GraphBuilder) -> None:
-    """What comes later in a stream begins when the one before has ended.
+    """An operation in a stream begins after the previous one has ended.
 
     Where it did not, it did not begin before that one.
     """

@@ -101,7 +101,7 @@ def _launching(api: Int64Array, offsets: Int64Array) -> Int64Array:
 
 
 class Queue(NamedTuple):
-    """How many launches were called and had not begun, from the first call to the last begin: `span` ns.
+    """Number of launches that were called but had not begun, from the first call to the last begin: `span` ns.
 
     `mean`, `median`: over time; `empty`: ns without any. `full`: ns with as many as the limit. `blocked`,
     `blocked_calls`: ns of the calls that filled it, and their number.

@@ -63,7 +63,7 @@ def calls(report: Report, selection: Selection) -> pa.Table:
 
 
 def _payloads(report: Report) -> pa.Table:
-    """What NCCL's ranges carry, sorted by event; of several payloads of one, the first."""
+    """Payloads of NCCL's ranges, sorted by event; the first payload of each event."""
     kinds = (
         report.sql(
             f"SELECT DISTINCT type FROM payloads WHERE event_type = 'range' AND event IN ({_IN_DOMAIN})"

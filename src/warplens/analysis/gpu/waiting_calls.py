@@ -12,11 +12,11 @@ _COPY = re.compile(r"^(cuda|hip|cu)Mem(cpy|set)(?!.*Async)(?!.*Batch)")
 
 @lru_cache(maxsize=4096)
 def synchronizes(name: str) -> bool:
-    """Whether a call is there to wait: `cudaDeviceSynchronize`, `cudaStreamSynchronize`, and so on."""
+    """True if the only purpose of a call is to wait: `cudaDeviceSynchronize`, `cudaStreamSynchronize`, and so on."""
     return _SYNC.search(name) is not None
 
 
 @lru_cache(maxsize=4096)
 def waits(name: str) -> bool:
-    """Whether a call waits for the GPU: those that synchronize, and copies without `Async`."""
+    """True if a call waits for the GPU: calls that synchronize, and copies without `Async`."""
     return synchronizes(name) or _COPY.search(name) is not None

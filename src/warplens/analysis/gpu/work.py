@@ -56,7 +56,7 @@ _MIGRATIONS = pa.array(["HtoD", "DtoH", "DtoD"])
 
 @dataclass
 class WorkTrack:
-    """What ran on one stream (or GPU) in the order in which it began: arrays of one length.
+    """The operations of one stream (or GPU) in order of start: arrays of one length.
 
     `kind`: in KINDS; `api`: id, -1 for none.
     """
@@ -87,7 +87,7 @@ class GpuWork:
 
     @property
     def streams(self) -> dict[int | None, WorkTrack]:
-        """What ran on each stream, in order."""
+        """The operations of each stream, in order."""
         whole = all(len(pieces) == 1 for pieces in self.parts.values())
         for stream, pieces in self.parts.items():
             self.parts[stream] = [joined(pieces)]

@@ -58,7 +58,7 @@ class Balance:
 
     @property
     def waves(self) -> Float64Array:
-        """How often the SMs were filled; 2.25: the third wave was a quarter full."""
+        """Number of waves; 2.25: the third wave was a quarter full."""
         return np.asarray(self.ctas / self.capacity, np.float64)
 
     @property

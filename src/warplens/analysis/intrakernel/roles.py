@@ -47,7 +47,7 @@ def words(tag: str) -> set[str]:
 
 
 def is_wait(tag: str, waits: Collection[str] = WAITS) -> bool:
-    """Whether warps wait for others in a region of this name.
+    """True if warps wait for other warps in a region of this name.
 
     A word of the name, behind the last slash, decides.
     """

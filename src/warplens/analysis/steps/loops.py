@@ -59,7 +59,7 @@ class MainLoop:
 
     @property
     def iterations(self) -> int:
-        """How many there are, without those that were skipped."""
+        """Number of iterations, without the skipped ones."""
         return len(self.starts)
 
 

@@ -1,4 +1,4 @@
-"""Traces as PyTorch's profiler (Kineto) writes them.
+"""PyTorch profiler (Kineto) traces.
 
 For Holistic Trace Analysis, TraceLens and other tools that read those.
 

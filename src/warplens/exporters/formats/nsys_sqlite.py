@@ -1,4 +1,4 @@
-"""The SQLite file that `nsys export` would write, for tools that read those.
+"""The SQLite schema of `nsys export`, for tools that read it.
 
 ## What maps to what
 Tables and columns are called as in schema 3.28; only tables that hold something are there.

@@ -1,4 +1,4 @@
-"""One table of a report as one Parquet file, whatever parts, hosts and times it comes from.
+"""One table of a report as one Parquet file, with all parts and hosts on one clock.
 
 ## What maps to what
 - `-t parquet:table=kernels`: the rows of that table (`nvtx_ranges` where none is named), in the order of the report, with its columns,

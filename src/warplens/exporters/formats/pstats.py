@@ -1,4 +1,4 @@
-"""A profile as Python's cProfile writes it, for `pstats`, snakeviz, gprof2dot, tuna and IDEs.
+"""A cProfile profile, for `pstats`, snakeviz, gprof2dot, tuna and IDEs.
 
 ## What maps to what
 - A function `(FILE, LINE, NAME)`: a Python function with the line it begins in; of native code `(LIBRARY, 0, NAME)`, and `~` as file

@@ -1,4 +1,4 @@
-"""speedscope's JSON, for www.speedscope.app: the stacks of each thread, in the order of time or summed up.
+"""speedscope JSON, for www.speedscope.app: the stacks of each thread, in time order or summed.
 
 ## What maps to what
 - A thread: a sampled profile, named after its process and thread. Its time counts from the begin of the report, in ns.

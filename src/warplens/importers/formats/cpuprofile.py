@@ -1,4 +1,4 @@
-"""CPU profiles of V8: of Node.js, Deno, Chrome's developer tools, and of all that write the same file.
+"""V8 CPU profiles, from Node.js, Deno, Chrome's developer tools and other tools with this format.
 
 ## Made by
 `node --cpu-prof`, `deno --cpu-prof`, *Save profile* in Chrome's developer tools; py-spy and others can be made to write it, too.

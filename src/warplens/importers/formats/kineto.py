@@ -1,4 +1,4 @@
-"""Traces of PyTorch's profiler (Kineto), and Chrome traces of any program, as JSON or packed with gzip.
+"""PyTorch profiler (Kineto) traces, and Chrome traces of any program, as JSON or gzipped JSON.
 
 ## Made by
 `torch.profiler` (`export_chrome_trace`, `tensorboard_trace_handler`) for CUDA, ROCm and XPU, with the names of categories of all its

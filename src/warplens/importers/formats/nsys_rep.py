@@ -1,4 +1,4 @@
-"""Recordings of NVIDIA Nsight Systems as nsys wrote them, read with the help of an installed nsys.
+"""NVIDIA Nsight Systems recordings (.nsys-rep), read through an installed nsys.
 
 ## Made by
 `nsys profile`. Only Nsight Systems reads such files: an `nsys` on the PATH exports it into a SQLite file, which is removed afterwards.

@@ -1,4 +1,4 @@
-"""Recordings of NVIDIA Nsight Systems, as its SQLite export holds them.
+"""SQLite exports of NVIDIA Nsight Systems recordings.
 
 ## Made by
 `nsys export -t sqlite run.nsys-rep`, or `nsys stats`, which leaves one beside the report. Every schema from the `.qdrep` era (2021)

@@ -1,4 +1,4 @@
-"""Recordings of NVIDIA Nsight Systems, exported as a folder with a file for each table.
+"""NVIDIA Nsight Systems recordings, exported as a folder with one file per table.
 
 ## Made by
 `nsys export -t parquetdir run.nsys-rep` (`run_pqtdir`) or `nsys export -t arrowdir run.nsys-rep` (`run_arwdir`). They are written faster

@@ -1,4 +1,4 @@
-"""Samples of Linux' perf, as `perf script` prints them.
+"""Linux perf samples, as printed by `perf script`.
 
 ## Made by
 `perf record -g PROGRAM; perf script > run.perf`; with Python 3.12 or later and `PYTHONPERFSUPPORT=1` its functions are in the stacks.

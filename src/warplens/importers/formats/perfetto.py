@@ -1,4 +1,4 @@
-"""Perfetto traces (protobuf): warplens's export, TrackEvent of other tools, and stages of GPUs.
+"""Perfetto protobuf traces: warplens exports, TrackEvent traces of other tools, and GPU render stages.
 
 ## Made by
 `warplens export`, the Perfetto SDK, tracebox and others. Also compressed with gzip, or with compressed packets (deflate).

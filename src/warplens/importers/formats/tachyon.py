@@ -1,4 +1,4 @@
-"""Recordings of Python 3.15's sampling profiler (Tachyon), as `--binary` writes them.
+"""Recordings of Python 3.15's sampling profiler (Tachyon), written with `--binary`.
 
 Packed with zstd or not.
 

@@ -1,4 +1,4 @@
-"""Operations of a pipeline-parallel training job, of all its ranks.
+"""Operations of a pipeline-parallel training job, from all its ranks.
 
 ## Made by
 ByteDance's tracer of Megatron jobs, as published with "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI

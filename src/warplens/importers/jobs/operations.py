@@ -64,12 +64,12 @@ class TrainingOperations:
 
 
 def is_compute(kind: str) -> bool:
-    """Whether an operation of this kind runs on the compute stream of its rank."""
+    """True if an operation of this kind runs on the compute stream of its rank."""
     return kind.endswith("-compute") or kind in ("gc", "optimizer")
 
 
 def is_operations(path: Path) -> bool:
-    """Whether `path` is a Parquet file with these columns."""
+    """True if `path` is a Parquet file with these columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

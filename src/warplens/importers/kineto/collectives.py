@@ -145,7 +145,7 @@ _FROM_PAYLOADS = (
 
 
 class _Payloads:
-    """What events say of collectives."""
+    """Collective data of events."""
 
     def __init__(self, trace: KinetoTrace) -> None:
         self._texts = trace.texts
@@ -190,7 +190,7 @@ def _communicates(trace: KinetoTrace, kernels: KinetoKernels) -> npt.NDArray[np.
 
 
 class _Around:
-    """Which range says what a kernel communicates."""
+    """The range that describes the communication of each kernel."""
 
     def __init__(self, trace: KinetoTrace, ranges: KinetoRanges, of_op: dict[int, int]) -> None:
         self._parent, self._name, self._of_op = ranges.parent, ranges.name, of_op

@@ -39,7 +39,7 @@ _DENSE = 1 << 20  # keys that have a place each
 
 @dataclass
 class KinetoIdentity:
-    """Who did what.
+    """The process and thread of each lane.
 
     `process` and `thread` are by lane; -1 where a lane is no thread of the host.
     """

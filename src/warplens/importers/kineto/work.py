@@ -45,7 +45,7 @@ def copy_kind(name: str) -> str:
 
 @dataclass
 class KinetoWork:
-    """What ran on GPUs, in the order of the report, with the columns that its tables share."""
+    """The GPU operations in report order, with the columns that the tables share."""
 
     trace: KinetoTrace
     calls: KinetoCalls

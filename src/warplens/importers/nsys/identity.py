@@ -63,7 +63,7 @@ _LAUNCHED = "Process was launched by the profiler"
 
 @dataclass
 class Span:
-    """When a process or thread was first and last seen (ns)."""
+    """Times of the first and last event of a process or thread (ns)."""
 
     first: int
     last: int
@@ -123,12 +123,12 @@ class NsysIdentity:
 
     @property
     def first(self) -> int:
-        """When anything was first seen; 0 where nothing was."""
+        """Time of the first event; 0 if there are no events."""
         return _reach(self.processes)[0]
 
     @property
     def last(self) -> int:
-        """When anything was last seen; 0 where nothing was."""
+        """Time of the last event; 0 if there are no events."""
         return _reach(self.processes)[1]
 
     @cached_property

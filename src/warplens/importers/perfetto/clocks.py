@@ -40,12 +40,12 @@ class Clocks:
 
     @property
     def name(self) -> str:
-        """What the report's clock is called."""
+        """Name of the report's clock."""
         return NAMES.get(self.key, f"perfetto {self.key & 0xFF}")
 
     @property
     def realtime_offset(self) -> int:
-        """What to add to the report's times for ns since 1970; 0 where the trace does not say."""
+        """Offset from the report's times to ns since 1970; 0 if the trace does not state it."""
         for snapshot in self._snapshots:
             if REALTIME in snapshot and self.key in snapshot:
                 return snapshot[REALTIME] - snapshot[self.key]

@@ -23,7 +23,7 @@ class CounterDescriptor:
 
 @dataclass
 class TrackDescriptor:
-    """What a track is below (uuid, 0: nothing), and what it is of."""
+    """Parent of a track (uuid, 0: none) and its owner."""
 
     parent: int = 0
     name: str | None = None

@@ -29,7 +29,7 @@ class _TrackProcess:
 
 @dataclass(frozen=True)
 class TrackPlace:
-    """Where the events of a track go.
+    """Destination of the events of a track.
 
     `task`, `thread` may be NONE; `about`: what warplens says that the track shows.
     """

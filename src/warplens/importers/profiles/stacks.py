@@ -54,7 +54,7 @@ class FrameTree(Generic[Key]):
         return frame
 
     def is_python(self, frame: int) -> bool:
-        """Whether the stack that ends in this frame has a function of Python."""
+        """True if the stack that ends in this frame has a Python function."""
         return self._python[frame]
 
 
@@ -108,7 +108,7 @@ class SampledThread:
 
 @dataclass(frozen=True)
 class ImportedProfile:
-    """What a file of samples says, beside its stacks.
+    """Data of a sample file beside its stacks.
 
     `by`: what wrote it. Times are ns; `end`: of the recording.
     """

@@ -37,7 +37,7 @@ class Broken(ValueError):
 
 @dataclass(frozen=True)
 class TachyonHeader:
-    """What the file says about the recording; times in us, of the monotonic clock."""
+    """The file's data about the recording; times in us of the monotonic clock."""
 
     python: str
     begin: int

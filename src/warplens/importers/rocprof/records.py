@@ -46,7 +46,7 @@ class RocmAgent:
 
 @dataclass
 class RocmProcess:
-    """What one process recorded. Tables have the columns of `NUMBERS` (int64) and `TEXTS` (string).
+    """Records of one process. Tables have the columns of `NUMBERS` (int64) and `TEXTS` (string).
 
     `begin`, `end`: ns, where the file says them. `dropped`: records without a place in a report, by kind, with their number.
     """

@@ -1,4 +1,4 @@
-"""The findings of `analyze` over many ranks: which ranks have each, and how much it costs them.
+"""The findings of `analyze` over many ranks: which ranks have each finding, and its cost per rank.
 
 ## What it asks
 What `warplens analyze` says of each report, and for each finding: on how many ranks it is, the mean, least

@@ -1,4 +1,4 @@
-"""How busy the GPU of each rank was over time: a heat map of ranks and time.
+"""GPU utilization of each rank over time, as a heat map.
 
 ## What it asks
 The share of time in which each GPU of each rank worked, in percent, for each of `:bins=60` equal stretches

@@ -1,4 +1,4 @@
-"""How an NVTX range repeats, over iterations and ranks: its pace, and which rank is slower than the others.
+"""The pace of a repeating NVTX range over iterations and ranks: shows ranks that are slower than others.
 
 ## What it asks
 How long each instance of one range took on each rank (`:name=step`; default: the steps that `step_breakdown`

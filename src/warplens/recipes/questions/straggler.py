@@ -1,4 +1,4 @@
-"""Which rank the others wait for, why, and what stragglers cost a job.
+"""The rank that the others wait for, the reason, and the cost of stragglers for a job.
 
 ## What it asks
 Of reports with collectives, one or more ranks in each: the rank that comes last to them, how long the

@@ -1,4 +1,4 @@
-"""A table of `stats` over many reports: how each row differs from rank to rank.
+"""A table of `stats` over many reports: shows how each row differs between ranks.
 
 ## What it asks
 What a table of `warplens stats` says of each rank, and for each of its rows: how many ranks have it, and

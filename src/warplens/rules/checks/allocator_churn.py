@@ -1,4 +1,4 @@
-"""Memory of the GPU that is allocated and freed again and again.
+"""GPU memory that the program allocates and frees again and again.
 
 ## What it looks for
 Calls of `cudaMalloc`, `cudaFree` and their kin, page-locked memory of the host included, after the first

@@ -1,4 +1,4 @@
-"""Work that waits for answers from the network, one at a time.
+"""The program waits for network replies, one at a time.
 
 ## What it looks for
 Calls that receive from, send to or connect a socket on one thread and lasted 1 ms or more, at least five of them, and together, the

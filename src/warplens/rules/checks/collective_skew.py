@@ -1,4 +1,4 @@
-"""Ranks that come to a collective at different times: the early ones wait for the last.
+"""Ranks that arrive at a collective at different times: the early ranks wait for the last.
 
 ## What it looks for
 Collective operations (all-reduce, all-gather, reduce-scatter, broadcast, …) of several ranks: the same operation of each rank, by its

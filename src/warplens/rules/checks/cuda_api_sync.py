@@ -1,4 +1,4 @@
-"""Calls that stop the host until the GPU has done what was issued.
+"""Calls that block the host until the GPU has finished the issued work.
 
 ## What it looks for
 `cudaDeviceSynchronize` and `cudaStreamSynchronize`, those of the driver, and those of HIP. nsys's rule of this name lists the first two.

@@ -1,4 +1,4 @@
-"""Memory that is set while the host waits.
+"""Memsets that make the host wait.
 
 ## What it looks for
 Calls of `cudaMemset` and its kin without `Async` in their names, on page-locked memory of the host or on managed memory; on memory of the

@@ -1,4 +1,4 @@
-"""Callbacks that keep asyncio's event loop for long.
+"""Callbacks that block asyncio's event loop for a long time.
 
 ## What it looks for
 Callbacks and steps of tasks in which the thread of an event loop was for 100 ms or more without a

@@ -20,8 +20,8 @@ bfloat16, put tensor parallel ranks on one node. Where ranks wait for the last o
 
 ## When it is wrong
 Where nothing can be computed meanwhile, because all of it needs the result. Kernels that overlap share
-multiprocessors and bandwidth, so that both take longer: what is expected does not count that. Of one rank
-alone nobody can tell waiting from moving data.
+multiprocessors and bandwidth, so that both take longer: what is expected does not count that. A report of
+one rank cannot distinguish waiting from data transfer.
 """
 
 from __future__ import annotations

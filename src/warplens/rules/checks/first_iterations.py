@@ -1,4 +1,4 @@
-"""The first steps take much longer than the others, and averages are wrong for it.
+"""The first steps take much longer than later steps and distort the averages.
 
 ## What it looks for
 Training steps (NVTX ranges such as `step` or `iteration`, or PyTorch's `ProfilerStep#N`), at least five. The first ones that take more

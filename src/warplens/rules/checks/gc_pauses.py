@@ -20,7 +20,7 @@ cycles stays until the next collection. Leave out calls of `gc.collect()` in the
 
 ## When it is wrong
 Where a GPU has enough work in its queues for the pause: then nothing is found. Where the program makes cyclic garbage faster than memory
-lasts: then collections must be, and only what they walk over in vain can be saved.
+lasts: then collections are necessary, and only their visits to live objects can be saved.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Threads of Python that wait for the GIL.
+"""Python threads that wait for the GIL.
 
 ## What it looks for
 Threads for whose holds of the global lock others waited for more than 5 % of the time that is looked at. Where there is a GPU, or the

@@ -1,4 +1,4 @@
-"""Long stretches in which a GPU did nothing.
+"""Long gaps in which a GPU was idle.
 
 ## What it looks for
 For each GPU of each process, stretches without any operation between its first and its last one that are longer than 500 ms. Time that the

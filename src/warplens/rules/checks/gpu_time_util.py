@@ -1,4 +1,4 @@
-"""Parts of the run in which a GPU was used for less than half of the time.
+"""Parts of the run in which a GPU was busy for less than half of the time.
 
 ## What it looks for
 For each GPU of each process, the time from its first to its last operation is cut into 30 equal chunks. The use of a chunk is the sum of

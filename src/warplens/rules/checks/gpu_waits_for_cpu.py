@@ -1,4 +1,4 @@
-"""The GPU has nothing to do because the host is late, and what the host did instead.
+"""The GPU is idle because the host launches late; names the work that delayed the host.
 
 ## What it looks for
 Gaps on each GPU of more than 20 us that ended with a launch which the host made late (cause `host-bound` of `gpu_utilization`; time in

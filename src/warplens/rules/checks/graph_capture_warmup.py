@@ -1,4 +1,4 @@
-"""Many CUDA graphs are captured at the start, as servers do: averages are wrong for it.
+"""The program captures many CUDA graphs at the start, as servers do; this distorts the averages.
 
 ## What it looks for
 At least three CUDA graphs that a process captured or instantiated one after the other, before it launched

@@ -1,4 +1,4 @@
-"""CUDA graphs that are made anew instead of being launched again.
+"""CUDA graphs that are instantiated again instead of being relaunched.
 
 ## What it looks for
 Calls of `cudaGraphInstantiate` after the first launch of a graph in the process: at least five, and no more than three launches of graphs

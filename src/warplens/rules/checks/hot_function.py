@@ -1,4 +1,4 @@
-"""A function of the program itself that holds the time.
+"""A function of the program that takes a large part of the time.
 
 ## What it looks for
 Functions of the program's own code, neither of the standard library nor of an installed package,

@@ -1,4 +1,4 @@
-"""Blocks of a kernel that have unequal work: SMs that are done early wait for the last ones.
+"""Blocks of a kernel have unequal work: SMs that finish early wait for the last ones.
 
 ## What it looks for
 Launches that recorded regions in all their blocks: how long SMs had nothing more to do before the launch ended, on average over the SMs,

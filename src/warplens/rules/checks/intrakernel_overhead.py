@@ -1,4 +1,4 @@
-"""Recording inside a kernel took so much of its time, or lost so much, that its regions cannot be trusted.
+"""Recording inside a kernel took too much of its time, or lost too many records, to trust its regions.
 
 ## What it looks for
 For each kernel the records that its warps wrote times what one costs at most (`:cost=`, 40 ns on Hopper), against the time of these warps;

@@ -1,4 +1,4 @@
-"""Warps that compute wait for warps that load: the producer of a kernel's pipeline starves its consumer.
+"""Warps that compute wait for warps that load: a kernel's producer starves its consumer.
 
 ## What it looks for
 Kernels whose warps have several roles (see the stat intrakernel_roles): a producer, whose role or regions are called after loading (load,

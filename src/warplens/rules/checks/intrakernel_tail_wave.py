@@ -1,4 +1,4 @@
-"""A last wave of blocks that fills only some of the SMs, while the others wait.
+"""The last wave of blocks fills only some of the SMs, and the others are idle.
 
 ## What it looks for
 Launches that recorded regions in all their blocks and had more blocks than fit onto their SMs at once (SMs that ran any, times the most

@@ -1,4 +1,4 @@
-"""Modules that are imported in the middle of the work.
+"""Modules that are imported during the training steps.
 
 ## What it looks for
 Imports on the thread of the training steps that began in a step, where together they take more than 1 % of the steps' time. Needs steps:

@@ -1,4 +1,4 @@
-"""Threads that stand in a queue for one lock.
+"""Threads that queue for one lock.
 
 ## What it looks for
 Functions in which two or more threads waited for a mutex, semaphore or read-write lock, at least ten times and together in more than 5 %

@@ -1,8 +1,8 @@
-"""Memory of a process that grew and did not come back.
+"""The memory of a process grew and did not shrink again.
 
 ## What it looks for
-The resident memory of a process, as the launcher read it: what it never fell below again grew by 64
-MiB or more, by a tenth of the process's largest size at least, and went on growing in the second
+The resident memory of a process, as the launcher read it: its minimum over the rest of the run grew
+by 64 MiB or more, by a tenth of the process's largest size at least, and went on growing in the second
 half and in the last quarter of what was read, not by one jump. What is loaded at the start and kept is no growth.
 The end of a process, when it gives back everything, does not count.
 

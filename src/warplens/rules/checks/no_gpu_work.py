@@ -1,4 +1,4 @@
-"""A program calls CUDA, and the report shows no work of a GPU.
+"""A program calls CUDA, but the report contains no GPU work.
 
 ## What it looks for
 Processes that called CUDA at least ten times to launch a kernel or a graph, to copy or to set memory, where
@@ -6,8 +6,8 @@ the report has no kernel, graph, copy or memset of that process. Where these cal
 finding says so.
 
 ## Why it costs time
-Nothing is lost by it. But all rules about GPUs cannot judge such a report, and their silence must not be
-taken for praise.
+Nothing is lost by it. But no rule about GPUs can judge such a report: no finding does not mean no
+problem.
 
 ## What to do
 Where the calls fail: read what the program says, and look up the numbers of the errors (column `result` of

@@ -1,4 +1,4 @@
-"""NVTX annotations that do not measure what their author intended.
+"""NVTX annotations that do not measure the code that their author intended.
 
 ## What it looks for
 Ranges that were pushed or started and never ended, in a process that ended by itself: two or more of one name on one thread. Push/pop

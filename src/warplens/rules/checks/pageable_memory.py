@@ -1,4 +1,4 @@
-"""Copies between host and GPU that are slow because the memory of the host is pageable.
+"""Copies between host and GPU that are slow because the host memory is pageable.
 
 ## What it looks for
 Copies from or to pageable memory, for each direction, and the time in which a GPU did nothing but these. The rate that page-locked memory

@@ -1,4 +1,4 @@
-"""The recording itself took so much time that the figures cannot be trusted.
+"""The recording took too much time to trust the figures.
 
 ## What it looks for
 How long threads spent in writing what was recorded: the rows of each thread times what one costs (`docs/performance.md`; for NVTX what

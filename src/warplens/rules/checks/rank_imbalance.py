@@ -1,4 +1,4 @@
-"""Ranks that have unequal work in a step: the step takes as long as the slowest one.
+"""Ranks have unequal work in a step: the step takes as long as the slowest rank.
 
 ## What it looks for
 Named steps of at least two ranks that communicate: NVTX ranges such as `step`, or PyTorch's `ProfilerStep#N`.

@@ -1,4 +1,4 @@
-"""A framework compiles again and again while the program should long be working.
+"""A framework keeps compiling after the warm-up.
 
 ## What it looks for
 Python samples in the compilers of torch.compile, JAX, Triton, Numba and TensorFlow, after the start: from the

@@ -1,8 +1,9 @@
-"""Work of several streams that the legacy default stream makes wait.
+"""The legacy default stream makes the work of other streams wait.
 
 ## What it looks for
-Kernels that had been launched, and whose stream was free, but that began only when a kernel of the null stream (or the null stream's, when
-one of theirs) ended. Only kernels are counted that would have fitted on the GPU together: each has at most half as many blocks as there are
+Kernels that were launched on a free stream, but began only when a kernel of the null stream ended; and kernels of the null
+stream that began only when a kernel of another stream ended.
+Only kernels are counted that would have fitted on the GPU together: each has at most half as many blocks as there are
 multiprocessors. Streams that wait for events are left out: there the order may be meant.
 
 ## Why it costs time

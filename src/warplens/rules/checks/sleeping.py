@@ -10,7 +10,7 @@ that do nothing else do not count, other than of the main one, nor does waiting 
 and processes, also where it sleeps between two looks: then other threads of the run work meanwhile.
 
 ## Why it costs time
-The thread does nothing until the time is over, even where what it waits for is there long before.
+The thread does nothing until the sleep ends, even if the awaited result is ready long before.
 
 ## What to do
 Wait for the thing itself: an event, a condition, a future, `select`. A busy database: one

@@ -1,4 +1,4 @@
-"""Reads of files that the work waits for.
+"""Slow file reads that delay the work.
 
 ## What it looks for
 Reads (also `open`) of one kind on one thread that lasted 1 ms or more, at least five of them, and together, the longest aside, more than

@@ -1,4 +1,4 @@
-"""Threads that wait for each other and keep a CPU busy with it.
+"""Threads that wait for each other in a busy loop.
 
 ## What it looks for
 Native samples that ended in the runtime of OpenMP (libgomp, libiomp5, libomp) on two threads of a

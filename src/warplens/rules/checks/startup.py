@@ -1,4 +1,4 @@
-"""How long a program takes before it does its work: imports, compilation, the first slow iterations.
+"""The program starts slowly: imports, compilation, slow first iterations.
 
 ## What it looks for
 Where the run has a main loop (named steps, or kernels that repeat): the time from the start of the process to the first usual iteration,

@@ -1,4 +1,4 @@
-"""Kernels that run long on a grid so small that nearly all of the GPU has nothing to do.
+"""Long kernels with a grid so small that most of the GPU is idle.
 
 ## What it looks for
 Kernels of at least 50 us whose grid has blocks for less than a tenth of the GPU's multiprocessors, `<<<1,
@@ -18,8 +18,8 @@ other streams.
 
 ## When it is wrong
 Where the work depends on itself from element to element, such as a recurrence, so that it cannot be divided.
-Where a kernel waits for something, as a persistent server does. What is expected takes it that blocks that do
-not run now would be as fast as those that do.
+Where a kernel waits for something, as a persistent server does. The expected saving assumes that
+additional blocks run as fast as the present ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Managed memory that host and GPU touch in turn: its pages move back and forth while kernels wait for them.
+"""Managed memory that host and GPU touch in turn: its pages migrate, and kernels wait for them.
 
 ## What it looks for
 Programs with managed memory (`cudaMallocManaged`). A kernel is slow there if it takes at least three times as
@@ -18,8 +18,8 @@ reads; `cudaMemAdvise` for what one side only reads. Or keep the data on the GPU
 the host needs from page-locked memory. Let the GPU do what the host does in between.
 
 ## When it is wrong
-What is expected takes it that pages need 1.3 times as long back to the host as they need to the GPU, as far as
-the pause before a launch lasts. Where the slow launches do more work than the others: launches of a kernel on one grid are taken
+The expected saving assumes that pages take 1.3 times as long to the host as to the GPU, at most
+the pause before a launch. Where the slow launches do more work than the others: launches of a kernel on one grid are taken
 to do the same. Where the memory of the GPU is too small, and pages must move anyway. On machines that share
 page tables (Grace Hopper), pages need not move.
 """

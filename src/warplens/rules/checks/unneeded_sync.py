@@ -1,4 +1,4 @@
-"""Waits for the GPU that the program repeats, and after which the GPU runs dry.
+"""The program waits for the GPU repeatedly, and the GPU is idle after each wait.
 
 ## What it looks for
 Calls that wait for the GPU and come again and again in one place of the program: synchronisation of a device, stream or event, and copies
@@ -7,7 +7,7 @@ framework) around the call; without ranges, the function.
 
 ## Why it costs time
 While the host waits it launches nothing. When it goes on, the GPU is done and has nothing to do until the host has caught up. The cost of a
-wait is this idle time, up to the next wait, and no more of it than the host has waited: by so much it would have been ahead.
+wait is this idle time up to the next wait, but at most the time that the host waited: without the wait it would be ahead by that time.
 
 ## What to do
 In a training loop read losses and metrics every hundredth step, and keep them on the GPU until then (`loss.detach()`, accumulate tensors).

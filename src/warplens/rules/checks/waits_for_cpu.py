@@ -1,4 +1,4 @@
-"""Threads that could run and had no CPU.
+"""Threads that were ready to run but had no CPU.
 
 ## What it looks for
 Threads that were runnable and did not run for more than 5 % of the time that is looked at: the
