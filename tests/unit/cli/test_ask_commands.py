@@ -230,6 +230,13 @@ def test_info_lists_what_is_there(report: str) -> None:
     assert json.loads(call("info", report, "-f", "json").stdout)["tables"]["tasks"] == 0
 
 
+def test_info_begins_with_the_diagnostics(tmp_path: Path) -> None:
+    note = {"severity": "error", "code": "chunk-lost", "source": "agent", "message": "The disk was full."}
+    timeline(tmp_path / "r.warplens", "main |[step ]", diagnostics=[note])
+    text = call("info", str(tmp_path / "r.warplens")).stdout
+    assert text.index("chunk-lost: The disk was full.") < text.index("Parts") < text.index("nvtx_ranges")
+
+
 @pytest.mark.slow
 def test_duckdb_alone_opens_it_with_the_views_that_are_printed(tmp_path: Path) -> None:
     import duckdb

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from tests.support.reports import kineto_trace
 from warplens import catalog
 from warplens.cli.group import commands
 from warplens.errors import UsageError
@@ -187,3 +188,29 @@ def test_names_that_need_escaping(tmp_path: Path) -> None:
     extra = {"a": {"message": 'quote " \\ </script> \n\u2028'}}
     trace = export(drawn(tmp_path, "main |[a ]", extra=extra), tmp_path / "out.json")
     assert 'quote " \\ </script> \n\u2028' in [event["name"] for event in trace["traceEvents"]]
+
+
+def test_collectives_keep_their_name_group_and_sizes(tmp_path: Path) -> None:
+    args = {
+        "Collective name": "_allgather_base",
+        "dtype": "BFloat16",
+        "In msg nelems": 100,
+        "Out msg nelems": 800,
+        "Group size": 8,
+        "Process Group Name": "3",
+        "Process Group Ranks": "[0, 1, 2, 3]",
+    }
+    name = "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+    trace = kineto_trace.write(
+        tmp_path / "in.json",
+        [
+            kineto_trace.call("cudaLaunchKernelExC", 20, 5, 1),
+            kineto_trace.kernel(name, 60, 30, 1, **args),
+        ],
+    )
+    import_file(trace, tmp_path / "a.warplens")
+    with open_report(tmp_path / "a.warplens") as report:
+        events = export(report, tmp_path / "out.json")["traceEvents"]
+    (kernel,) = (event for event in events if event.get("cat") == "kernel")
+    kept = {key: kernel["args"].get(key) for key in args}
+    assert kept == {**args, "Collective name": "all_gather"}  # the name that all frameworks share

@@ -353,6 +353,8 @@ def test_findings_lead_to_their_evidence(answers: Answers) -> None:
     assert {"findings", "notJudged", "silent"} == set(found)
     placed = [row["event"] for one in found["findings"] for row in one["evidence"]]
     assert any(placed)
+    assert all(one["shared"] <= one["estimate"] for one in found["findings"] if one["shared"])
+    assert all("shared" in one for one in found["findings"])
 
 
 def test_a_question_of_a_report_that_is_not_there_is_told(answers: Answers) -> None:

@@ -200,6 +200,8 @@ export interface Finding {
   confidence: string;
   bound: number | null;
   estimate: number | null;
+  /** What fixes of other findings win of it, too, ns. */
+  shared: number;
   occurrences: number;
   wrongWhen: string;
   evidence: Evidence[];

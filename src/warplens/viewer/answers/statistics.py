@@ -140,6 +140,7 @@ def findings(opened: Opened) -> dict[str, Any]:
                 "confidence": one.confidence,
                 "bound": one.bound,
                 "estimate": one.estimate,
+                "shared": one.shared,
                 "occurrences": one.occurrences,
                 "wrongWhen": one.wrong_when,
                 "evidence": [_evidence(opened, row) for row in one.evidence[:_EVIDENCE]],

@@ -46,7 +46,8 @@ function priced(finding: Finding, span: number): string {
   const words: string[] = [];
   if (finding.estimate !== null) words.push(`A fix is expected to win ${time(finding.estimate)} (${percent(finding.estimate / span)} of the run)`);
   if (finding.bound !== null) words.push(`${words.length > 0 ? "at most" : "Costs at most"} ${time(finding.bound)} (${percent(finding.bound / span)})`);
-  return `${words.join(", ")}.`;
+  const both = finding.shared > 0 ? ` Other findings win ${time(finding.shared)} of it, too.` : "";
+  return `${words.join(", ")}.${both}`;
 }
 
 function Rows({ finding, report }: { finding: Finding; report: number }) {

@@ -6,7 +6,7 @@ import { HITS, click, draw, fake, load, press, until } from "../testing/fake";
 import { FindingsPanel } from "./findings";
 
 function finding(title: string, severity: Finding["severity"], bound: number | null, more: Partial<Finding> = {}): Finding {
-  return { rule: title, subject: "", title, cause: "because", fix: "do this", link: "https://example.org/x", severity, confidence: "high", bound, estimate: null, occurrences: 2, wrongWhen: "never", evidence: [], ...more };
+  return { rule: title, subject: "", title, cause: "because", fix: "do this", link: "https://example.org/x", severity, confidence: "high", bound, estimate: null, shared: 0, occurrences: 2, wrongWhen: "never", evidence: [], ...more };
 }
 
 const FOUND: Findings = {
@@ -27,11 +27,19 @@ test("the dearest is first and open, with what it costs, why, what to do", async
   expect(place.querySelector("img")).toBeNull();
   const text = place.querySelector("article")!.textContent;
   expect(text).toContain("A fix is expected to win 250 ns (25.0 % of the run), at most 500 ns (50.0 %).");
+  expect(text).not.toContain("of it, too");
   for (const words of ["because", "do this", "When this is wrong", "never", "Seen 2 times"]) expect(text).toContain(words);
   expect(place.querySelector("article a")!.getAttribute("rel")).toContain("noopener");
   expect(place.textContent).toContain("1 rule could not be judged");
   expect(place.textContent).toContain("the report does not contain CUDA data.");
   expect(place.textContent).toContain("gc_pauses, late_imports");
+});
+
+test("a finding shows what others win of it, too", async () => {
+  load(fake({ findings: async () => ({ ...FOUND, findings: [finding("both", "high", 500, { estimate: 250, shared: 100 })] }) }));
+  const place = draw(FindingsPanel);
+  const price = await until(() => place.querySelector(".p-finding-price"));
+  expect(price.textContent).toContain("at most 500 ns (50.0 %). Other findings win 100 ns of it, too.");
 });
 
 test("evidence jumps and marks its time, with an event or without", async () => {

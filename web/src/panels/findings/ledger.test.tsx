@@ -6,7 +6,7 @@ import { FindingsPanel } from "./findings";
 import { entries, judged, places } from "./ledger";
 
 const finding = (rule: string, title: string, estimate: number): Finding => ({
-  rule, subject: title, title, cause: "", fix: "", link: "", severity: "high", confidence: "high", bound: estimate, estimate, occurrences: 1, wrongWhen: "", evidence: [],
+  rule, subject: title, title, cause: "", fix: "", link: "", severity: "high", confidence: "high", bound: estimate, estimate, shared: 0, occurrences: 1, wrongWhen: "", evidence: [],
 });
 const FOUND: Findings = {
   findings: [finding("gc_pauses", "Python stood still", 40), finding("hot_function", "price holds it", 10), finding("hot_function", "parse holds it", 30)],

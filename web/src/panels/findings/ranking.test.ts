@@ -4,7 +4,7 @@ import type { Finding } from "../../data/types";
 import { ranked, shares } from "./ranking";
 
 export function finding(rule: string, severity: Finding["severity"], bound: number | null, estimate: number | null = null): Finding {
-  return { rule, subject: "", title: rule, cause: "c", fix: "f", link: "", severity, confidence: "high", bound, estimate, occurrences: 1, wrongWhen: "", evidence: [] };
+  return { rule, subject: "", title: rule, cause: "c", fix: "f", link: "", severity, confidence: "high", bound, estimate, shared: 0, occurrences: 1, wrongWhen: "", evidence: [] };
 }
 
 test("the gravest first, of one severity the dearest", () => {
