@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "changing.h"
 #include "drivers/torch_abi.h"
-#include "windows.h"
 
 namespace warplens::agent::torch {
 namespace {

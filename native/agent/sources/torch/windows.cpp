@@ -4,13 +4,10 @@
 //
 // The protocol. One thread of the agent sleeps on the gate, and only that thread changes the list: a
 // thread of the program that opens a window may be in a signal handler, with PyTorch's lock taken.
-// The opener waits until `g_followed` is the gate's value, but not for long. A fork waits while the
-// list changes (`g_changing`), and the list does not change while a thread forks (`g_forks`), so a
-// child never gets the lock taken.
+// The opener waits until `g_followed` is the gate's value, but not for long. changing.h keeps forks apart.
 #include "windows.h"
 
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,6 +16,7 @@
 #include "agent/hooks/cpu.h"
 #include "agent/python/sampling/pace.h"
 #include "agent/session.h"
+#include "changing.h"
 #include "ops.h"
 #include "spool/system/helpers.h"
 
@@ -32,30 +30,6 @@ constexpr long kIdleSeconds = 1;
 std::atomic<uint32_t> g_followed{0};  // the gate for which the list is right
 std::atomic<bool> g_follows{false};
 std::atomic<bool> g_stop{false};
-std::atomic<uint32_t> g_changing{0};
-std::atomic<uint32_t> g_forks{0};
-
-void pause_briefly() {
-  timespec pause{0, 50'000};
-  syscall(SYS_nanosleep, &pause, nullptr);
-}
-
-void before_fork() {
-  g_forks.fetch_add(1);
-  const uint64_t end = clock_ns(CLOCK_MONOTONIC) + kPatience;
-  while (g_changing.load() != 0 && clock_ns(CLOCK_MONOTONIC) < end) {
-    pause_briefly();
-  }
-}
-
-void after_fork_parent() {
-  g_forks.fetch_sub(1);
-}
-
-void after_fork_child() {
-  g_forks.store(0);
-  g_changing.store(0);
-}
 
 // The gate's futex is shared with other processes.
 void wait_at_gate(const std::atomic<uint32_t> &gate, uint32_t value) {
@@ -79,23 +53,6 @@ void follow(void *) {
 }
 
 }  // namespace
-
-Changing::Changing() {
-  static const bool prepared [[maybe_unused]] =
-      pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
-  for (;;) {
-    g_changing.store(1);
-    if (g_forks.load() == 0) {
-      return;
-    }
-    g_changing.store(0);
-    pause_briefly();
-  }
-}
-
-Changing::~Changing() {
-  g_changing.store(0);
-}
 
 void follow_windows() {
   g_stop.store(false);

@@ -3,15 +3,6 @@
 
 namespace warplens::agent::torch {
 
-//! Held while something is called that takes PyTorch's lock of callbacks: no thread forks meanwhile. By one thread at a time.
-class Changing {
- public:
-  Changing();
-  ~Changing();
-  Changing(const Changing &) = delete;
-  Changing &operator=(const Changing &) = delete;
-};
-
 //! Begins the thread that follows the windows, in this process or in the child of a fork.
 void follow_windows();
 
