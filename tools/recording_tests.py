@@ -1,6 +1,6 @@
 """Runs the `recording` tests of tools/run_tests.py with each CPython, and stores the results.
 
-usage: PYTHON tools/recording_tests.py [here] [free-threaded] [unstable] [--only 3.12,3.15] [--keep]
+usage: PYTHON tools/recording_tests.py [here] [free-threaded] [unstable] [--only 3.12,3.15] [--brief | --keep]
 
 `here` are the CPythons of this machine, `free-threaded` those of them without a GIL, which tools/free_threaded.py builds first,
 `unstable` those of Debian's unstable in build/unstable (tools/unstable.py). Each gets an environment and a build, but free-threaded
@@ -37,6 +37,8 @@ KEPT = ROOT / "tests" / "tested_pythons.json"
 AREAS = ("src/", "native/", "tests/", "tools/", "pyproject.toml", "CMakeLists.txt", "Makefile")
 NEEDED = "native,gcc,pip"  # pieces whose absence would turn the tests into skips
 LIMIT_S = 1800
+# What `--brief` leaves out of all but the newest CPython of a place: most of the time, and the least that differs between versions.
+ALIKE = "not (recording and test_profile.py or test_perf.py or test_os_calls.py or test_record_survival.py or test_cpu_stats.py)"
 FAILED = 2  # exit status: tests failed; this tool did not
 
 
@@ -143,8 +145,8 @@ class Place:
             check=False, timeout=LIMIT_S,
         )  # fmt: skip
 
-    def test(self, name: str, python: str) -> Result:
-        """Build for one CPython, and run the tests with it."""
+    def test(self, name: str, python: str, *, chosen: str = "") -> Result:
+        """Build for one CPython, and run the tests with it: all, or those that the expression `chosen` selects."""
         began = time.monotonic()
         folder = f"build/recorded/{name}"
         report = f"{folder}/junit.xml"
@@ -159,13 +161,14 @@ class Place:
         if made.returncode != 0:
             print(made.stdout[-4000:])
             return Result(version, self.system, 0, 0, ["make native"], [], round(time.monotonic() - began))
-        venv, chosen = (".venv", ["-k", name]) if apart else (f"{folder}/venv", [])
+        venv = ".venv" if apart else f"{folder}/venv"
+        chosen = name if apart else chosen
         words = [
             f"{venv}/bin/python",
             "tools/run_tests.py",
             "recording",
             "--",
-            *chosen,
+            *(["-k", chosen] if chosen else []),
             f"--junitxml={report}",
         ]
         done = self.run(*words, environment={"WARPLENS_PYTHONS": name, "WARPLENS_REQUIRE": NEEDED})
@@ -231,17 +234,24 @@ def main() -> int:
     parser.add_argument(
         "--keep", action="store_true", help="write the results into tests/tested_pythons.json"
     )
+    parser.add_argument(
+        "--brief",
+        action="store_true",
+        help="all tests with the newest CPython of a place, fewer with the others",
+    )
     words = parser.parse_args()
     only = words.only.split(",") if words.only else []
     FOLDER.mkdir(parents=True, exist_ok=True)
     sources, found = digest(), results()
     ran = 0
     for place in places(words.places):
-        for name, python in place.pythons().items():
+        there = place.pythons()
+        for name, python in there.items():
             if only and name not in only:
                 continue
+            is_newest = name == max(there, key=lambda one: int(one.rstrip("t")[2:]))
             try:
-                result = place.test(name, python)
+                result = place.test(name, python, chosen=ALIKE if words.brief and not is_newest else "")
             except subprocess.TimeoutExpired as late:
                 result = Result(name, place.system, 0, 0, [str(late)[-200:]], [], LIMIT_S)
             found[name] = result
