@@ -17,6 +17,8 @@ from warplens.report.columns import coded
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
+
     from warplens.analysis.cpu.own_code import OwnCode
     from warplens.report.report import Report
 
@@ -45,6 +47,7 @@ def memory_phases(report: Report) -> list[PhaseMemory]:
     readings = sizes(report) if report.tables["host_metrics"] else None
     if readings is None or not readings.num_rows:
         return []
+    ranges = report.table("nvtx_ranges", ["process", "message", "start", "end"])
     rows = []
     for process in report.table("processes", ["process", "start", "end", "max_rss"]).to_pylist():
         time, value = size_over_time(readings, process["process"])
@@ -56,7 +59,7 @@ def memory_phases(report: Report) -> list[PhaseMemory]:
         first = _memory(process["process"], WHOLE, whole, time=time, value=value)
         peak = max(first.peak or 0, process["max_rss"] or 0)
         rows.append(replace(first, peak=peak))
-        phases = [*_ranges(report, process["process"])] or [*_functions(report, process["process"])]
+        phases = [*_ranges(ranges, process["process"])] or [*_functions(report, process["process"])]
         phases.sort(key=lambda phase: -phase[1].total)
         mine = [
             _memory(process["process"], name, cover, time=time, value=value)
@@ -76,11 +79,10 @@ def _memory(process: int, name: str, cover: Cover, time: Int64Array, value: Floa
     return PhaseMemory(process, name, cover.total, peak=peak, grew=round(grew))
 
 
-def _ranges(report: Report, process: int) -> Iterator[tuple[str, Cover]]:
-    """Yield the NVTX ranges of a process by name."""
-    if not report.tables["nvtx_ranges"]:
+def _ranges(rows: pa.Table, process: int) -> Iterator[tuple[str, Cover]]:
+    """Yield the NVTX ranges (`rows`) of a process by name."""
+    if not rows.num_rows:
         return
-    rows = report.table("nvtx_ranges", ["process", "message", "start", "end"])
     names, code = coded(rows["message"])
     mine = (np.asarray(rows["process"].to_numpy(), np.int64) == process) & (code >= 0)
     code, start, end = code[mine], rows["start"].to_numpy()[mine], rows["end"].to_numpy()[mine]

@@ -18,7 +18,7 @@ from warplens.convert import range_rows
 from warplens.convert.following import ROWS_PER_SLICE, Follower, Surprise, rows_per_slice
 from warplens.convert.gathering import Gathering
 from warplens.convert.nvtx.domains import Domains
-from warplens.convert.small_processes import FEW, Member, MergedTables, SmallProcesses
+from warplens.convert.small_processes import Member, MergedTables, SmallProcesses
 from warplens.convert.symbols.lookup import Symbols
 from warplens.convert.timings import Timings
 from warplens.errors import SpoolError
@@ -234,7 +234,7 @@ class ProcessWriter:
     def _convert_small(self) -> None:
         """Convert the processes that wait: together, or each alone where they are odd."""
         members, self._small = self._small.members, SmallProcesses()
-        if len(members) < FEW or not self._convert_together(members):
+        if members and not self._convert_together(members):
             for member in members:
                 self._add(member.path, member.key, member.bounds, follower=None, tell=lambda part: None)
 

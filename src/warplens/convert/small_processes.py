@@ -20,7 +20,6 @@ from warplens.spool.reader import Bounds, SpoolNames
 from warplens.spool.small_spools import LATEST, MergedSpools, Small
 from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS
 
-FEW = 1  # processes: fewer are converted alone, which loads all that larger ones need
 _MOST = 1 << 12  # processes
 _MOST_BYTES = 1 << 21  # of records
 
@@ -157,10 +156,9 @@ class MergedTables:
         for column in {"frames": ("frame", "parent")}.get(table, ("stack",)):
             if column in rows.column_names:
                 rows = _with(rows, column, self._stacks(owner, rows.column(column)))
+        # The rows of one process are in order; take() loads pyarrow.compute, which takes longer than the rest.
         if (np.diff(owner) >= 0).all():
-            return (
-                rows.combine_chunks()
-            )  # as those of one process are; take() loads pyarrow.compute, which takes longer than the rest
+            return rows.combine_chunks()
         return rows.take(pa.array(np.argsort(owner, kind="stable"))).combine_chunks()
 
     def _stacks(self, owner: Int64Array, numbers: pa.ChunkedArray) -> pa.Array:
