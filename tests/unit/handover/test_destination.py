@@ -61,6 +61,25 @@ def test_force_removes_it_with_its_spool(tmp_path: Path) -> None:
     assert not spool.exists()
 
 
+def test_a_recording_that_is_finished_meanwhile_is_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _abandoned(tmp_path / "x.warplens")
+    (tmp_path / "x.warplens" / "raw").mkdir()
+    listed = os.scandir
+
+    def scandir(folder: Path) -> object:
+        if Path(folder).name == pending.DIRECTORY:  # another process finishes the recording now
+            for note in Path(folder).iterdir():
+                note.unlink()
+            Path(folder).rmdir()
+        return listed(folder)
+
+    monkeypatch.setattr("warplens.handover.contents.os.scandir", scandir)
+    monkeypatch.setattr("warplens.handover.contents.is_whole", lambda report: True)
+    assert _choose(tmp_path / "x", force=True) == tmp_path / "x.warplens"
+
+
 def test_force_never_removes_what_somebody_writes(tmp_path: Path) -> None:
     note = _running(tmp_path / "x.warplens")
     with pytest.raises(ReportError, match=f"still being written by .*{os.getpid()}"):
