@@ -71,9 +71,7 @@ class IndexedRanges(Ranges):
 
     def __init__(self, report: Report, lanes: Lanes) -> None:
         super().__init__(report)
-        self._tracks = [
-            lane for lane in lanes.all if lane.layer == "nvtx_ranges" and lane.key.get("kind") in _KINDS
-        ]
+        self._tracks = [lane for lane in lanes.of_layer("nvtx_ranges") if lane.key.get("kind") in _KINDS]
         self._lanes = lanes
 
     def tracks(self, window: Window) -> Rows:

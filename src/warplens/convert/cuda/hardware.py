@@ -55,10 +55,10 @@ class Hardware:
         self._devices = {int(row["device"]): row for row in _rows(wide.get("cuda_device"))}
         self._contexts = _merged(_rows(wide.get("cuda_context")), ("context",))
         self._streams = _merged(_rows(wide.get("cuda_stream")), ("context", "stream"))
-        self._context_names = _Given(
+        self._context_names = _Given.of(
             definitions.of("cuda_context"), _rows(wide.get("cuda_context")), ("context",)
         )
-        self._stream_names = _Given(
+        self._stream_names = _Given.of(
             definitions.of("cuda_stream"), _rows(wide.get("cuda_stream")), ("context", "stream")
         )
 
@@ -119,27 +119,33 @@ class Hardware:
 class _Given:
     """The names of things that programs know by handles, which are used again when a thing is gone."""
 
-    def __init__(
-        self, definitions: Iterable[Definition], records: Iterable[Mapping[str, int]], key: tuple[str, ...]
-    ) -> None:
+    def __init__(self, names: dict[tuple[int, ...], str], null: str | None) -> None:
+        self._names, self.null = names, null
+
+    @classmethod
+    def of(
+        cls, definitions: Iterable[Definition], records: Iterable[Mapping[str, int]], key: tuple[str, ...]
+    ) -> _Given:
+        """Return the names by `key`: each definition names what had its handle then."""
         lives: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
         for record in records:
             if record["handle"]:
                 lives.setdefault(record["handle"], []).append(
                     (record["start"], tuple(record[name] for name in key))
                 )
-        self._names: dict[tuple[int, ...], str] = {}
-        self.null: str | None = None
+        names: dict[tuple[int, ...], str] = {}
+        null: str | None = None
         for one in definitions:
             handle, name = one.number("identifier") or 0, one.text("name")
             if name and handle in _NULL_HANDLES:
-                self.null = name
+                null = name
             elif name and handle in lives:
                 begun = (
                     sorted(life for life in lives[handle] if life[0] <= one.start)
                     or sorted(lives[handle])[:1]
                 )
-                self._names[begun[-1][1]] = name
+                names[begun[-1][1]] = name
+        return cls(names, null)
 
     def get(self, key: tuple[int, ...]) -> str | None:
         return self._names.get(key)
