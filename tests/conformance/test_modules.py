@@ -89,8 +89,8 @@ def test_every_part_of_the_package_has_its_layer_and_its_half() -> None:
     layered = set(re.findall(r"\w+", " ".join(contracts["flow"]["layers"])))
     assert parts <= layered, f"no layer yet: {sorted(parts - layered)}"
     target = {name.removeprefix("warplens.") for name in contracts["light-target"]["source_modules"]}
-    desk = {name.removeprefix("warplens.") for name in contracts["light-desk"]["source_modules"]}
+    reader = {name.removeprefix("warplens.") for name in contracts["light-reader"]["source_modules"]}
     wings = {"torch"}
-    assert parts - wings <= target | desk, f"in neither half: {sorted(parts - wings - target - desk)}"
+    assert parts - wings <= target | reader, f"in neither half: {sorted(parts - wings - target - reader)}"
     apart = {name.removeprefix("warplens.") for name in contracts["two-halves"]["source_modules"]}
-    assert desk - {"cli", "testing"} == apart, "two-halves and light-desk name the same packages"
+    assert reader - {"cli", "testing"} == apart, "two-halves and light-reader name the same packages"
