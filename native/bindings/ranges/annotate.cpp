@@ -6,7 +6,7 @@
 #include "bindings/values/arguments.h"
 #include "bindings/values/attributes.h"
 #include "bindings/values/string_cache.h"
-#include "special.h"
+#include "context_methods.h"
 
 namespace warplens::binding {
 

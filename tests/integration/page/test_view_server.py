@@ -18,7 +18,7 @@ from tests.support.thorough import few
 from warplens.testing.timeline import timeline
 from warplens.viewer import limits
 from warplens.viewer.answers import projecting
-from warplens.viewer.server import subprocess_worker as apart
+from warplens.viewer.server import subprocess_worker
 
 pytestmark = pytest.mark.require("native")
 
@@ -442,7 +442,7 @@ def test_two_large_reports_are_compared_in_a_process_of_its_own(
         monkeypatch.setattr("warplens.storage.manifest.INDEXED", 0)
         assert own.get("difference", again=1) == here
         assert here["tables"]
-        monkeypatch.setattr(apart, "__name__", "warplens.there_is_no_such_module")
+        monkeypatch.setattr(subprocess_worker, "__name__", "warplens.there_is_no_such_module")
         assert own.api("difference", again=2).status == 400
 
 
@@ -450,7 +450,7 @@ def test_errors_of_the_worker_process_are_answered(client: Client, monkeypatch: 
     monkeypatch.setattr("warplens.storage.manifest.INDEXED", 0)
     assert client.api("flame", report=0, kind="python").status == 404
     assert client.api("stat/nothing", report=0).status == 400
-    monkeypatch.setattr(apart, "__name__", "warplens.there_is_no_such_module")
+    monkeypatch.setattr(subprocess_worker, "__name__", "warplens.there_is_no_such_module")
     failed = client.api("stat/nvtx_pushpop_sum", report=0)
     assert failed.status == 400
     assert "without an answer" in failed.json["error"]
@@ -487,7 +487,7 @@ def test_a_report_is_shown_without_them_where_that_process_fails(
 ) -> None:
     timeline(tmp_path / "run.warplens", PICTURE)
     monkeypatch.setattr(projecting, "takes_long", lambda report: True)
-    monkeypatch.setattr(apart, "__name__", "warplens.there_is_no_such_module")
+    monkeypatch.setattr(subprocess_worker, "__name__", "warplens.there_is_no_such_module")
     with serving(tmp_path / "run.warplens") as own:
         own.get("tracks", report=0)
         layers = projected(own)

@@ -40,7 +40,7 @@ _METHODS = frozenset(("findings", "steps", "stat", "flame", "source", "alike"))
 _PROJECT, _DIFFERENCE = "project", "difference"
 
 
-class Apart:
+class SubprocessWorker:
     """Asks in other processes; `close` ends those that still run."""
 
     def __init__(self) -> None:

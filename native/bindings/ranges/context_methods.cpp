@@ -1,4 +1,4 @@
-#include "special.h"
+#include "context_methods.h"
 
 #include <cstddef>
 
