@@ -21,7 +21,7 @@ import pytest
 
 from tests.support.native.fake_cuda import FakeCuda
 from tests.support.native.native_build import sharing_objects
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from tests.support.thorough import THOROUGH
 
 pytestmark = [pytest.mark.require("git", "native", "duckdb", "gcc", "g++"), pytest.mark.timeout(600)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.pieces import LIBRARIES, find_library
+from tests.support.optional_dependencies import LIBRARIES, find_library
 from tests.support.programs.launching import environment, warplens
 from warplens.report import open as open_report
 
