@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import int32
 from warplens.convert.cuda.labels import STREAM_KINDS
 from warplens.convert.cuda.place import NOWHERE, CudaPlace
 from warplens.spool.definitions import Definition, Definitions
@@ -70,7 +71,7 @@ class Hardware:
         for device in sorted(self._devices.keys() | used):
             row: dict[str, Any] = {
                 "process": self._place.process,
-                "device": _int32(device),
+                "device": int32(device),
                 "name": f"GPU {device}",
             }
             about = self._devices.get(device)
@@ -88,7 +89,7 @@ class Hardware:
             row = {
                 "process": self._place.process,
                 "context": context,
-                "device": _int32(self._seen.contexts.get(context, NOWHERE) if device == NOWHERE else device),
+                "device": int32(self._seen.contexts.get(context, NOWHERE) if device == NOWHERE else device),
                 "null_stream": null if null not in (0, NOWHERE) else None,
                 "name": self._context_names.get((context,)),
             }
@@ -112,7 +113,7 @@ class Hardware:
                 "kind": kind,
                 "name": name,
             }
-            rows.append(row | {"priority": _int32(about["priority"]) if about.get("kind") else None})
+            rows.append(row | {"priority": int32(about["priority"]) if about.get("kind") else None})
         return schema.build("streams", rows)
 
 
@@ -178,19 +179,14 @@ def _about(row: Mapping[str, int]) -> dict[str, Any]:
     return {
         "uuid": f"GPU-{number}" if number.int else None,
         "bus": f"{row['pci_domain'] & 0xFFFFFFFF:04x}:{bus:02x}:{slot:02x}.0" if known else None,
-        "compute_major": _int32(row["major"]),
-        "compute_minor": _int32(row["minor"]),
-        "multiprocessors": _int32(row["multiprocessors"]) or None,
+        "compute_major": int32(row["major"]),
+        "compute_minor": int32(row["minor"]),
+        "multiprocessors": int32(row["multiprocessors"]) or None,
         "memory": _int64(row["memory"]) or None,
         "memory_bandwidth": _int64(row["memory_bandwidth"] * 1000) or None,
         "clock": _int64(row["clock"] * 1000) or None,
         "l2_size": _int64(row["l2_size"]) or None,
     }
-
-
-def _int32(value: int) -> int:
-    """Return the low half of a number as CUDA means it, which may be below 0: priorities are."""
-    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _int64(value: int) -> int:
