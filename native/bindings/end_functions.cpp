@@ -1,3 +1,4 @@
+// Pops and ends ranges that get another message, colour, category or payload at their end.
 #include "end_functions.h"
 
 #include "bindings/values/attributes.h"

@@ -1,3 +1,4 @@
+// mark, push_range, pop_range, start_range and end_range of the module.
 #include "functions.h"
 
 #include <new>

@@ -53,6 +53,15 @@ def test_a_module_says_what_it_is_in_one_line() -> None:
     assert not found
 
 
+def test_every_native_file_begins_with_what_is_in_it() -> None:
+    silent = [
+        _name(path)
+        for path in SOURCES
+        if path.suffix != ".py" and not path.read_text(encoding="utf-8").startswith(("// ", "/* "))
+    ]
+    assert not silent, "write one line at the top"
+
+
 def test_every_folder_of_the_package_is_a_package() -> None:
     for folder in sorted(path for path in PACKAGE.rglob("*") if path.is_dir()):
         if any(folder.glob("*.py")):

@@ -1,3 +1,4 @@
+// The type annotate: its arguments, its with block, and the function that it decorates.
 #include "annotate.h"
 
 #include <new>

@@ -1,3 +1,4 @@
+// Descriptors of __enter__ and __exit__ whose bound objects come from a free list.
 #include "context_methods.h"
 
 #include <cstddef>

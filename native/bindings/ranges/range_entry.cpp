@@ -1,3 +1,4 @@
+// Enters and exits ranges: decides where the entered code runs, and keeps what is open.
 #include "range_entry.h"
 
 #include <cstring>
