@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.stats.asking import stat
 from tests.unit.stats.cpu_story import ORIGIN, Row, tell
 from warplens import catalog
 from warplens.errors import MissingData, UsageError
@@ -24,16 +25,6 @@ SELECTIONS = [
     Selection(nvtx=("step", None, None)),
     Selection((0, 30_000), ("step", "*", 1)),
 ]
-
-
-def stat(report: Report, name: str, selection: Selection | None = None, **options: Any) -> list[Row]:
-    found: list[Row] = (
-        catalog.find("stats.tables", name)
-        .load()
-        .table(report, selection or Selection(), **options)
-        .to_pylist()
-    )
-    return found
 
 
 def inside(report: Report, selection: Selection, table: str) -> list[Row]:
