@@ -64,7 +64,7 @@ class Manifest:
 
 
 def is_large(slices: int) -> bool:
-    """Whether so many slices need an index beforehand, and a separate process for what the page computes from them."""
+    """Whether a number of slices needs an index beforehand, and a separate process for the page's computations."""
     return slices >= INDEXED
 
 
