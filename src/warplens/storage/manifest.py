@@ -64,7 +64,7 @@ class Manifest:
 
 
 def is_large(slices: int) -> bool:
-    """Whether a number of slices needs an index beforehand, and a separate process for the page's computations."""
+    """Return whether a number of slices needs an index, and a process apart for what the page computes."""
     return slices >= INDEXED
 
 
