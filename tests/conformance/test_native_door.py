@@ -53,7 +53,7 @@ def test_only_the_door_loads_the_library() -> None:
     others = [
         path
         for path in PACKAGE.rglob("*.py")
-        if DOOR not in path.parents and "warplens_desk" in path.read_text(encoding="utf-8")
+        if DOOR not in path.parents and "warplens_reader" in path.read_text(encoding="utf-8")
     ]
     assert not others
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from tests.support.reports.odd_report import TIMES, odd
 from tests.support.thorough import alike
 from warplens import catalog

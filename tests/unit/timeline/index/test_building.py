@@ -33,7 +33,6 @@ def report(tmp_path: Path) -> Path:
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make an index of however small a part when it is finished."""
-    monkeypatch.setattr(building, "LARGE", 1)
     monkeypatch.setattr("warplens.storage.manifest.INDEXED", 1)
 
 
@@ -213,7 +212,7 @@ def test_files_of_a_killed_builder_are_removed_by_the_next(report: Path) -> None
 def test_a_large_index_is_left_to_the_first_view(
     report: Path, monkeypatch: pytest.MonkeyPatch, what: str, bytes_: int
 ) -> None:
-    monkeypatch.setattr(building, "LARGE", 1)
+    monkeypatch.setattr("warplens.storage.manifest.INDEXED", 1)
     (manifest,) = (part.manifest for part in open_store(report).parts)
     with monkeypatch.context() as short:
         short.setattr(building, what, bytes_)
@@ -226,7 +225,7 @@ def test_a_large_index_is_left_to_the_first_view(
 def test_an_index_that_would_take_too_long_is_left_to_the_first_look(
     report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "LARGE", 1)
+    monkeypatch.setattr("warplens.storage.manifest.INDEXED", 1)
     (manifest,) = (part.manifest for part in open_store(report).parts)
     needed = building.events(manifest) * 100  # ns
     assert not building.prepare(report, manifest, limit_ns=needed - 1)
