@@ -30,7 +30,7 @@ class StatTable(Protocol):
     def __call__(self, report: Report, selection: Selection, **options: Any) -> pa.Table:
         """Compute the stat over the selected part of the report.
 
-        MissingData where the report cannot answer.
+        Raises MissingData if the report cannot answer.
         """
         ...
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def find(report: Report, selection: Selection, step: int) -> Path:
     """Return the path of the selection, or of one training step (-1: the whole selection).
 
-    MissingData where there is no CUDA data.
+    Raises MissingData if there is no CUDA data.
     """
     if step >= 0:
         known = steps(report, selection)

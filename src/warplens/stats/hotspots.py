@@ -49,7 +49,7 @@ class SampleProfile:
     ) -> SampleProfile:
         """Read the samples, by `process`, `thread` or `range`, or all together (other words).
 
-        MissingData where there are none.
+        Raises MissingData if there are none.
         """
         keys = _GROUPS.get(by, ())
         rows = sampled(report, selection, kind=kind, wall=wall, per=keys)

@@ -61,7 +61,7 @@ def grouped(
 
     Returns:
         The columns of `per` and `keys`, then total, count, median, min, max, stddev (of a sample; 0 for one), those of `more` and `share`
-        (percent of the total of all rows with the same `per`). MissingData where no row is left.
+        (percent of the total of all rows with the same `per`). Raises MissingData if no row is left.
     """
     text = f"""
     WITH chosen AS (SELECT *, {value} AS value FROM {relation} WHERE {where or during(report, selection)}),
