@@ -56,7 +56,7 @@ def blocked(
 
     Args:
         report: the report.
-        selection: which part of it.
+        selection: the part to use.
         condition: SQL on rows of `osrt`.
         shortest: ms that a call must last.
         least: percent of the time looked at that calls of one function must take, without the longest one.

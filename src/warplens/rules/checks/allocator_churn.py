@@ -1,29 +1,29 @@
 """GPU memory that the program allocates and frees again and again.
 
 ## What it looks for
-Calls of `cudaMalloc`, `cudaFree` and their kin, page-locked memory of the host included, after the first
-fifth of the time in which the GPU works, in at least three of ten equal parts of the rest. Where that fifth has
-no more of them than the rest, it is no warm-up and counts, too. Stream-ordered
-allocation (`cudaMallocAsync`) is cheap, and not meant. One allocation that takes most of a GPU's memory, as
-JAX and TensorFlow make it at their begin, is noted, without blame.
+Calls of `cudaMalloc`, `cudaFree` and similar functions, including page-locked host memory. The
+first fifth of the GPU's working time is warm-up and does not count, unless it has no more of these
+calls than the rest. Of ten equal parts of the rest, at least three must contain calls.
+Stream-ordered allocation (`cudaMallocAsync`) is cheap and does not count. A single allocation of
+most of a GPU's memory, as JAX and TensorFlow make at their start, is reported as information.
 
-Where Python samples say so, it names `torch.cuda.empty_cache()` and the line that calls it. Where calls fail
-for lack of memory, or memory is given back in bursts with new allocations behind, it says that a caching
-allocator gives back what it keeps, to try again.
+Python samples name `torch.cuda.empty_cache()` and the line that calls it. If calls fail for lack of
+memory, or memory is freed in bursts before new allocations, the finding says that a caching
+allocator releases its memory and tries again.
 
 ## Why it costs time
-`cudaMalloc` takes up to a millisecond, page-locked memory more, and `cudaFree` waits until the GPU is done
-with everything: the host launches nothing meanwhile, and the GPU runs dry.
+`cudaMalloc` takes up to a millisecond, page-locked memory more. `cudaFree` waits until the GPU has
+finished all of its work. During these calls the host launches nothing, and the GPU becomes idle.
 
 ## What to do
-Allocate once, before the loop. Or use an allocator that keeps what it has: that of PyTorch (no
-`torch.cuda.empty_cache()` in the loop; `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` where sizes vary),
-`cudaMallocAsync` with a memory pool that keeps its memory, RMM.
+Allocate once, before the loop. Or use an allocator that keeps its memory: PyTorch's (without
+`torch.cuda.empty_cache()` in the loop; with `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` if
+sizes vary), `cudaMallocAsync` with a memory pool, or RMM.
 
 ## When it is wrong
-Where the recording is so short that the program was still warming up. Where shapes change and memory is
-nearly full, PyTorch must free blocks to get others: then the cure is less memory, not another allocator.
-Bursts alone do not say who asked for them.
+The recording is so short that the program was still warming up. Shapes change and memory is nearly
+full, so that PyTorch must free blocks to get others: then use less memory, not another allocator.
+Bursts alone do not show which code caused them.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the calls to keep as evidence.
-        warm_up: percent of a process's time on the GPU in which it may allocate.
-        fewest: calls after that.
-        least: percent of the time looked at that they must be able to cost.
+        selection: the part to use.
+        rows: maximum number of calls kept as evidence.
+        warm_up: percent of a process's time on the GPU that counts as warm-up.
+        fewest: minimum number of calls after the warm-up.
+        least: percent of the judged time that they must be able to cost.
     """
     devices = gpus(report, selection)
     needed(report, selection)

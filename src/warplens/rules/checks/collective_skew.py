@@ -1,21 +1,25 @@
 """Ranks that arrive at a collective at different times: the early ranks wait for the last.
 
 ## What it looks for
-Collective operations (all-reduce, all-gather, reduce-scatter, broadcast, …) of several ranks: the same operation of each rank, by its
-number in its group where the report tells it (the table `collectives`), else by counting operations of that name, which must overlap.
-Point-to-point operations are left out. The time from the first rank's begin to the last one's is the skew.
+Collective operations (all-reduce, all-gather, reduce-scatter, broadcast, …) of several ranks.
+Operations of different ranks are matched by their number in the group if the report has it (table
+`collectives`), or else by counting operations of one name, which must overlap. Point-to-point
+operations do not count. The skew is the time from the first rank's start to the last rank's start.
 
 ## Why it costs time
-A collective ends when all ranks have taken part. A rank that comes early keeps a GPU busy with waiting, which looks like communication.
+A collective ends when all ranks have taken part. The GPU of an early rank is busy waiting, which
+looks like communication.
 
 ## What to do
-Find what the last rank did before: the rules and `warplens stats --by rank` compare them. Typical: unequal work (sequence lengths,
-experts, pipeline stages), one slow loader of data, one rank that logs, saves or evaluates, a GPU with lower clocks, a slow node. Balance
-the work by cost instead of count; overlap the collective with the computation behind it.
+Find out what the last rank did before; the rules and `warplens stats --by rank` compare ranks.
+Typical causes: unequal work (sequence lengths, experts, pipeline stages), one slow data loader, one
+rank that logs, saves or evaluates, a GPU with lower clocks, a slow node. Balance the work by cost
+instead of count, or overlap the collective with the computation after it.
 
 ## When it is wrong
-Clocks of different hosts are brought together to within some 10 us to 1 ms: less skew than that means nothing. Where the waiting rank has
-no other work, less skew wins nothing; where another rank is always the last, balancing wins less than stated.
+The skew is smaller than the error of the clocks: clocks of different hosts agree to between 10 us
+and 1 ms. The waiting rank has no other work: then less skew saves nothing. A different rank is last
+each time: then balancing saves less than stated.
 """
 
 from __future__ import annotations
@@ -41,9 +45,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the collectives to keep as evidence.
-        least: percent of the time looked at that skew must be able to cost.
+        selection: the part to use.
+        rows: maximum number of collectives kept as evidence.
+        least: percent of the judged time that skew must be able to cost.
     """
     collectives = together(report, selection)
     first, last = (np.asarray(collectives.column(name).to_numpy(), np.int64) for name in ("first", "last"))

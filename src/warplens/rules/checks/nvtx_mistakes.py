@@ -1,22 +1,28 @@
 """NVTX annotations that do not measure the code that their author intended.
 
 ## What it looks for
-Ranges that were pushed or started and never ended, in a process that ended by itself: two or more of one name on one thread. Push/pop
-ranges that cross: one that ends within another that began in it, three times or more. A domain with more than 1,000 names, where
-most ranges
-have a unique name (those that PyTorch numbers do not count).
+Three mistakes:
+
+- Ranges that were pushed or started and never ended, in a process that ended by itself: two or more
+  of one name on one thread.
+- Push/pop ranges that cross: a range ends inside another one that began in it, three times or more.
+- A domain with more than 1,000 names, in which most ranges have a unique name. Names that PyTorch
+  numbers do not count.
 
 ## Why it costs time
-It costs none, but figures are wrong: a range that is never popped takes in everything that comes after it on its thread, and each pop
-after it ends the wrong one. Ranges that cross have no place in a tree, so that what lies in them is put down to the wrong one. Where each
-range has its own name, no two of them are summed, and each name takes memory in the program and in the report.
+It costs none, but figures are wrong. A range that is never popped contains everything that follows
+on its thread, and each later pop ends the wrong range. Ranges that cross have no place in a tree,
+so that their contents are counted in the wrong one. Ranges with unique names cannot be summed, and
+each name takes memory in the program and in the report.
 
 ## What to do
-Use `with annotate(…)` (or RAII in C++), which ends what it began also when an exception is raised; use start/end ranges for what does not
-nest, or ends in another thread. Put numbers into the payload instead of the name: `annotate("step", payload=7)`.
+Use `with annotate(…)` (RAII in C++), which ends its range also after an exception. Use start/end
+ranges for code that does not nest or that ends in another thread. Put numbers into the payload
+instead of the name: `annotate("step", payload=7)`.
 
 ## When it is wrong
-Where a thread was meant to be in the range until the program ended. Where ranges of two libraries cross because each is right for itself.
+The thread was meant to be in the range until the program ended. Ranges of two libraries cross, and
+each library nests its own.
 """
 
 from __future__ import annotations
@@ -50,10 +56,10 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        unfinished: how many open ranges of one name on one thread are a mistake.
-        crossing: how many crossing ranges are.
-        names: how many names in one domain are.
+        selection: the part to use.
+        unfinished: minimum number of open ranges of one name on one thread.
+        crossing: minimum number of crossing ranges.
+        names: maximum number of names in a domain.
     """
     if not report.tables["nvtx_ranges"]:
         raise MissingData(f"does not contain NVTX ranges{selection.place(report)}.")

@@ -1,24 +1,30 @@
 """The recording took too much time to trust the figures.
 
 ## What it looks for
-How long threads spent in writing what was recorded: the rows of each thread times what one costs (`docs/performance.md`; for NVTX what
-was measured in the run itself), and the time in which the driver's own tracing worked (`Buffer flush`, `Instrumentation` and `Resource`
-in the table `overhead`; not those flushes that no thread of the program makes). More than 5 % of the program's work, on one thread: of its
-steps, and of the time from the first to the last operation of each GPU; of the whole time where there is neither. What the driver's
-tracing takes outside of the work, at its start above all, is a remark.
+Two costs, each compared with the program's work on one thread; more than 5 % is reported:
+
+- Writing of records: the rows of each thread times the cost of one (`docs/performance.md`; for NVTX
+  measured during the run itself).
+- Tracing by the driver: `Buffer flush`, `Instrumentation` and `Resource` in the table `overhead`,
+  without flushes on the driver's own threads.
+
+The program's work is its steps and the time from the first to the last operation of each GPU, or
+the whole time if there is neither. Driver tracing outside of the work, mostly at its start, is
+reported as information.
 
 ## Why it costs time
-Each range, call and sample that is recorded takes time on the thread that makes it: tens of nanoseconds for a range, more for calls of
-the C library and functions of Python. Where these are short and many, the program is slower than without, and what is called most looks
-worse than it is.
+Each recorded range, call and sample takes time on its thread: tens of nanoseconds for a range, more
+for calls of the C library and Python functions. If these are short and many, the program runs
+slower than without recording, and the most frequent calls look worse than they are.
 
 ## What to do
-Record less: leave out the sources that you do not need (`-t`), raise thresholds (`--osrt-threshold`), annotate larger pieces, trace fewer
-functions of Python, record only a part (`--capture-range`, `--duration`).
+Record less: leave out unneeded sources (`-t`), raise thresholds (`--osrt-threshold`), annotate
+larger pieces of code, trace fewer Python functions, or record only a part of the run
+(`--capture-range`, `--duration`).
 
 ## When it is wrong
-The costs of a row are those of the machine on which they were measured: a slow CPU takes longer. What CUPTI itself adds to each call of
-CUDA is not known to this rule where it does not report it.
+The machine is faster or slower than the one on which the costs were measured. CUPTI itself makes
+each CUDA call slower; the rule does not know by how much unless CUPTI reports it.
 """
 
 from __future__ import annotations
@@ -74,8 +80,8 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
 
     Args:
         report: the report.
-        selection: which part of it.
-        least: percent of the time looked at that it must take, on one thread.
+        selection: the part to use.
+        least: percent of the judged time that it must take, on one thread.
     """
     own = not any(
         "by" in source for manifest in report.manifests for source in manifest.sources.values()
