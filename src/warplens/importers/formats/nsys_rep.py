@@ -1,14 +1,15 @@
 """NVIDIA Nsight Systems recordings (.nsys-rep), read through an installed nsys.
 
 ## Made by
-`nsys profile`. Only Nsight Systems reads such files: an `nsys` on the PATH exports it into a SQLite file, which is removed afterwards.
-It should not be older than the one that recorded. Without one, the line to run elsewhere is printed.
+`nsys profile`. Only Nsight Systems can read such files: the `nsys` on the PATH exports it to a
+temporary SQLite file. It should not be older than the version that recorded. Without an `nsys`, the
+importer prints the command to run on another machine.
 
 ## What maps to what
 See [nsys_sqlite](#nsys_sqlite).
 
 ## What is dropped
-The same as of the SQLite export.
+The same as in the SQLite export.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".nsys-rep", ".qdrep")
 CONTENT = "recording of Nsight Systems"
-DROPS: tuple[str, ...] = ("graphics, network and storage", "environments, output and files of the analysis")
+DROPS: tuple[str, ...] = ("graphics, network and storage", "environment variables, output and analysis files")
 
 
 def recognises(path: Path) -> bool:

@@ -1,8 +1,9 @@
 """Profiles of Python's `cProfile` and `profile`, and of Python 3.15's sampling profiler (`--pstats`).
 
 ## Made by
-`python -m cProfile -o FILE`, `Profile.dump_stats`, `pstats.Stats.dump_stats`, `python -m profiling.tracing -o FILE` and
-`python -m profiling.sampling run --pstats -o FILE` (3.15), `warplens export -t pstats`.
+`python -m cProfile -o FILE`, `Profile.dump_stats`, `pstats.Stats.dump_stats`,
+`python -m profiling.tracing -o FILE` and `python -m profiling.sampling run --pstats -o FILE`
+(3.15), `warplens export -t pstats`.
 
 ## What maps to what
 | there | here |
@@ -12,15 +13,15 @@
 | `cumtime`, callers | the stacks of the samples |
 | samples, of Python 3.15's sampling profiler | `count`; else one for each microsecond |
 
-Such a file knows the direct callers of each function, and no stacks. They are estimated: a function is taken to do the same for every
-caller. Times of functions, by themselves and in total, are those of the file (the total of functions that call themselves may
-differ); longer
-stacks are a guess. There are no times of day: samples lie one after the other on one thread. cProfile counts time in which a thread
-waits, too.
+Such a file contains the direct callers of each function, but no stacks. The importer estimates
+them: it assumes that a function does the same for every caller. Self and total times of functions
+are those of the file (totals of functions that call themselves may differ); longer stacks are
+estimates. The file has no points in time: samples follow each other on one thread. cProfile
+includes time in which a thread waits.
 
 ## What is dropped
-How often functions were called; functions without time that lead to none; which line of a function took the time (the
-sampling profiler knows it).
+Number of calls; functions without time that lead to none; the line of a function that took the time
+(only the sampling profiler knows it).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".pstats", ".prof", ".cprof")
 CONTENT = "profile of cProfile"
 DROPS: tuple[str, ...] = (
-    "how often functions were called",
+    "call counts",
     "lines within functions",
     "stacks beyond direct callers are estimated",
 )

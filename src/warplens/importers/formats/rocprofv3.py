@@ -1,13 +1,14 @@
 """Output of rocprofv3, the profiler of AMD's GPUs: its JSON, its CSV files, or a folder of either.
 
 ## Made by
-`rocprofv3 --hip-trace --kernel-trace --memory-copy-trace --marker-trace --output-format json csv -- ./program` of ROCm 6.2 and later.
-One JSON file holds everything; of CSV there is one file for each kind of record, so import the folder.
+`rocprofv3 --hip-trace --kernel-trace --memory-copy-trace --marker-trace --output-format json csv --
+./program` of ROCm 6.2 and later. One JSON file holds everything. CSV has one file for each kind of
+record, so import the folder.
 
 ## What maps to what
 | there | here |
 |---|---|
-| `kernel_dispatch`, `*_kernel_trace.csv` | `kernels`; the grid is in blocks, as CUDA has it |
+| `kernel_dispatch`, `*_kernel_trace.csv` | `kernels`; the grid is in blocks, as in CUDA |
 | `memory_copy`, `*_memory_copy_trace.csv` | `memcpys` |
 | `hip_api`, `hsa_api` | `cuda_api`: HIP as `runtime`, HSA as `driver` |
 | `rccl_api`, `rocdecode_api`, `rocjpeg_api` | `nvtx_ranges` of the domain of the library |
@@ -17,8 +18,9 @@ One JSON file holds everything; of CSV there is one file for each kind of record
 | processes of one JSON, files of one process id | `processes` of one part |
 
 ## What is dropped
-Counters, samples of the program counter, scratch memory, sums and calls that only name or control markers: `diagnostics` has their
-numbers. CSV files do not have the sizes of copies, nor which calls returned an error.
+Counters, samples of the program counter, scratch memory, sums, and calls that only name or control
+markers; `diagnostics` counts them. CSV files contain neither the sizes of copies nor the errors of
+calls.
 """
 
 from __future__ import annotations
