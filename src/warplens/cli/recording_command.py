@@ -50,7 +50,7 @@ _OPTIONS = (
         type=click.Choice(["primary", "all"]),
         default=DEFAULTS.wait,
         show_default=True,
-        help="Finish when the program has ended, or when all processes that it started have.",
+        help="Finish when the program has ended (primary), or also all processes that it started (all).",
     ),
     flag("--keep-raw", help="Keep the raw spool in the report."),
     click.Option(

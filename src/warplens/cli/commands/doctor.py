@@ -1,4 +1,4 @@
-"""Say what works on this machine, and what to do about the rest.
+"""Check what works on this machine, and print how to fix the rest.
 
 Exit code 0 when programs can be recorded here, else 1.
 """
@@ -55,7 +55,7 @@ Examples:
 )
 @click.pass_context
 def command(ctx: click.Context, form: str) -> None:
-    """Say what works on this machine, and what to do about the rest."""
+    """Check what works on this machine, and print how to fix the rest."""
     checks = list(_checks())
     failed = any(check.state == "fail" for check in checks)
     if form == "json":

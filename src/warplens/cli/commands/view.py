@@ -30,7 +30,7 @@ Examples:
   warplens view run.warplens
   warplens view before.warplens after.warplens    side by side
   warplens view --follow run.warplens             while it is recorded
-  warplens view --no-browser run.warplens         prints the line for ssh
+  warplens view --no-browser run.warplens         prints the ssh command
   warplens view --export page.html run.warplens   one file, to send
   warplens view --perfetto run.warplens           in the Perfetto UI
 """
@@ -53,10 +53,11 @@ Examples:
 @click.option(
     "--allow-remote",
     is_flag=True,
-    help="Let other machines in. Anyone with the address and its token can read the report. Not encrypted.",
+    help="Accept connections from other machines. Anyone with the address and its token can read the "
+    "report. Not encrypted.",
 )
 @click.option(
-    "--no-browser", is_flag=True, help="Start no browser; print the ssh line that forwards the port."
+    "--no-browser", is_flag=True, help="Do not start a browser; print the ssh command that forwards the port."
 )
 @click.option("--follow", is_flag=True, help="Show new events while the program is recorded.")
 @click.option(
@@ -64,16 +65,16 @@ Examples:
     "page",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the timeline of small reports with its data into one page, which opens from disk.",
+    help="Write the timeline of a small report with its data into one HTML file, which opens from disk.",
 )
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a page that exists.")
-@click.option("--perfetto", is_flag=True, help="Hand the report to the Perfetto UI instead.")
+@click.option("--perfetto", is_flag=True, help="Open the report in the Perfetto UI instead.")
 @click.option(
     "--perfetto-ui",
     metavar="URL",
     help="Address of another Perfetto UI, e.g. http://localhost:10000; default: ui.perfetto.dev.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Print the address alone.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the address only.")
 def command(
     reports: tuple[Path, ...],
     port: int,
@@ -87,10 +88,11 @@ def command(
     perfetto_ui: str | None,
     quiet: bool,
 ) -> None:
-    """Show reports as a timeline in the browser. The server is this command: Ctrl-C ends it.
+    """Show reports as a timeline in the browser. This command is the server: Ctrl-C ends it.
 
-    It listens to this machine alone, and the address has a token without which nothing is answered. Two reports are shown side by side,
-    with what changed. Files of other tools are imported first.
+    The server listens to this machine only, and its address contains a token that every request
+    needs. Two reports are shown side by side, with their differences. Files of other tools are
+    imported first.
     """
     from warplens.viewer.server.serving import Server, listen
 

@@ -28,7 +28,8 @@ ARGUMENTS = (
     Argument(
         ("-c", "--capture-range"),
         "TRIGGER",
-        "What opens a window of recording: nvtx (the range of -p), cudaProfilerApi, none.  [default: none]",
+        "Event that opens a window of recording: nvtx (the range of -p), cudaProfilerApi, none.  "
+        "[default: none]",
     ),
     Argument(
         ("-p", "--nvtx-capture"),
@@ -38,7 +39,8 @@ ARGUMENTS = (
     Argument(
         ("--capture-range-end",),
         "WHAT",
-        "What its end means: none (record on), stop (record no more), repeat or repeat:N (record the next one, too, N in all); "
+        "Effect of its end: none (keep recording), stop (record no more), repeat or repeat:N (record "
+        "the next range, too; N in total); "
         "stop-shutdown and repeat-shutdown:N also end the recording and write the report.  [default: stop]",
     ),
     Argument(
@@ -50,19 +52,21 @@ ARGUMENTS = (
     Argument(
         ("--nvtx-domain-include",),
         "LIST",
-        r"Record only these NVTX domains, separated by commas; default is the unnamed one, \, a comma.",
+        r"Record only these NVTX domains, separated by commas; `default` is the unnamed one, `\,` a "
+        r"comma.",
     ),
-    Argument(("--nvtx-domain-exclude",), "LIST", "Record all NVTX domains but these."),
+    Argument(("--nvtx-domain-exclude",), "LIST", "Record all NVTX domains except these."),
     Argument(
         ("--keep-last",),
         "SECONDS",
         "Flight recorder: keep only the last SECONDS; `warplens stop --keep` saves them in between.",
     ),
-    Argument(("--max-size",), "SIZE", "Stop recording when this much has been written, e.g. 500M or 2G."),
+    Argument(("--max-size",), "SIZE", "Stop recording after this many bytes, e.g. 500M or 2G."),
     Argument(
         ("--convert",),
         "WHEN",
-        "When the report is written: during the run, by a process that takes 5 % of a core, or at its end.  [default: during]",
+        "Time of writing the report: during the run, in a process that uses 5 % of a core; or at its "
+        "end.  [default: during]",
     ),
     Argument(
         ("--session-new",),

@@ -16,10 +16,10 @@ ARGUMENTS = (
     Argument(
         ("--gpu-metrics",),
         "KIND",
-        "Sample the GPUs: nvml (utilization, memory, power, clocks, temperature, throttling), gpm (and what their parts do, on Hopper "
-        "and later), none.  [default: nvml]",
+        "Sample the GPUs: nvml (utilization, memory, power, clocks, temperature, throttling), gpm "
+        "(also activity of their units, on Hopper and later), none.  [default: nvml]",
     ),
-    Argument(("--gpu-metrics-frequency",), "HZ", "Samples a second, 0.1 to 100.  [default: 10]"),
+    Argument(("--gpu-metrics-frequency",), "HZ", "Samples per second, 0.1 to 100.  [default: 10]"),
     Argument(
         ("--gpu-metrics-device", "--gpu-metrics-devices"),
         "LIST",
