@@ -289,7 +289,7 @@ def chosen_traces(text: str) -> tuple[tuple[str, ...], list[str]]:
         near = difflib.get_close_matches(unknown[0], [*BUILT_TRACES, *LATER_TRACES], n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise UsageError(
-            f"-t: there is nothing to trace called {unknown[0]!r}.{hint}\nRecorded now: {', '.join(BUILT_TRACES)}. Nothing: none."
+            f"-t: unknown source {unknown[0]!r}.{hint}\nChoose from: {', '.join(BUILT_TRACES)}, or none."
         )
     if "nvtx" not in names and any(name in LIBRARY_TRACES for name in names):
         names.append("nvtx")  # the libraries' own ranges are NVTX

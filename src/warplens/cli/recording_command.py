@@ -148,7 +148,7 @@ def _run_stats(ctx: click.Context, report: Path) -> None:
     root = ctx.find_root().command
     stats: Any = root.get_command(ctx, "stats") if isinstance(root, click.Group) else None
     if stats is None:
-        raise UsageError("There is no command `stats` here.")
+        raise UsageError("There is no command `stats` in this installation.")
     try:
         try:
             with stats.make_context("warplens stats", [str(report)]) as inner:

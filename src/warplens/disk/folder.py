@@ -102,7 +102,7 @@ class Folder:
             descriptor = os.open(last, flags | _SAFE, PRIVATE, dir_fd=above)
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 os.close(descriptor)
-                raise OSError(errno.EINVAL, "it is no regular file", last)
+                raise OSError(errno.EINVAL, "it is not a regular file", last)
             return os.fdopen(descriptor, "r+b", buffering=0) if append else os.fdopen(descriptor, "r+b")
 
     def write(self, name: str, data: bytes | str, *, sync: bool = False) -> None:
@@ -157,7 +157,7 @@ class Folder:
         Wherever that is interrupted, the file is whole in one place.
         """
         if not stat.S_ISREG(self._mode(name)):
-            raise OSError(errno.EINVAL, "it is no regular file", os.path.join(self.path, name))
+            raise OSError(errno.EINVAL, "it is not a regular file", os.path.join(self.path, name))
         try:
             self.rename(name, new, to)
         except OSError as error:
@@ -185,7 +185,7 @@ class Folder:
             descriptor = os.open(last, os.O_RDONLY | _SAFE, dir_fd=above)
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 os.close(descriptor)
-                raise OSError(errno.EINVAL, "it is no regular file", last)
+                raise OSError(errno.EINVAL, "it is not a regular file", last)
             return os.fdopen(descriptor, "rb")
 
     def remove(self, name: str) -> None:

@@ -61,7 +61,7 @@ class ExportRows:
         places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         if not (keys[places] == wanted).all():
             raise ReportError(
-                f"{self._report.path} is broken: the rows of {what} are not what they were a moment ago"
+                f"{self._report.path} is broken: the rows of {what} changed while they were read"
             )
         return rows[places]
 

@@ -236,7 +236,7 @@ def _threads(report: Report, place: dict[int, int], steps: list[int]) -> list[Th
     for row in rows:
         if row["process"] not in place:
             raise ReportError(
-                f"{report.path} is broken: the thread {row['thread']} is of no process of the report"
+                f"{report.path} is broken: the thread {row['thread']} belongs to no process of the report"
             )
     return [
         Thread(
@@ -254,7 +254,7 @@ def _tasks(report: Report, place: dict[int, int]) -> list[Task]:
     for row in rows:
         if row["thread"] not in place:
             raise ReportError(
-                f"{report.path} is broken: the task {row['task']} is of no thread of the report"
+                f"{report.path} is broken: the task {row['task']} belongs to no thread of the report"
             )
     return [
         Task(row["task"], place[row["thread"]], task_label(row))

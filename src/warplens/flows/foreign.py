@@ -95,8 +95,9 @@ def cache() -> Path:
         ):
             return folder
     raise ReportError(
-        f"there is no place for imported files: {home} cannot be written to, and {shared} neither, or it is not a folder of yours alone.\n"
-        "Name a folder with XDG_CACHE_HOME."
+        f"cannot store imported files: {home} is not writable, and {shared} is not a writable folder "
+        "that only you own.\n"
+        "Set XDG_CACHE_HOME to a folder of yours."
     )
 
 

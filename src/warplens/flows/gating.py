@@ -67,7 +67,7 @@ class Condition:
         """Read a condition. Raises UsageError, with an example."""
         match = _CONDITION.fullmatch(text)
         if match is None:
-            raise UsageError(f"{text!r} is no condition; {_EXAMPLE}.")
+            raise UsageError(f"{text!r} is not a condition; {_EXAMPLE}.")
         kind, name, value, sign, limit = (
             match[group] or "" for group in ("kind", "name", "value", "sign", "limit")
         )
@@ -166,4 +166,4 @@ def _number(text: str, limit: str) -> float:
     try:
         return float(limit)
     except ValueError:
-        raise UsageError(f"{text!r}: {limit!r} is no number; {_EXAMPLE}.") from None
+        raise UsageError(f"{text!r}: {limit!r} is not a number; {_EXAMPLE}.") from None

@@ -67,6 +67,7 @@ def check(report: Path) -> None:
     """Raise ReportError where writing into a report would write somewhere else."""
     if (link := linked(report)) is not None:
         raise ReportError(
-            f"{link} is a link to {link.readlink()}: nothing is written or removed through it.\n"
-            "If it is yours, put the folder itself in its place."
+            f"{link} is a link to {link.readlink()}: warplens does not write or remove files through "
+            "a link.\n"
+            "If it is yours, replace it by the folder itself."
         )

@@ -80,7 +80,8 @@ def _refuse_device(path: Path, wording: Wording) -> None:
         return
     if special:
         raise ReportError(
-            f"{path} is a device or a pipe, and a report is a directory.\nName another place with {wording.output}."
+            f"{path} is a device or a pipe, but a report is a directory.\nName another place with "
+            f"{wording.output}."
         )
 
 
@@ -107,7 +108,8 @@ def claim(
         path = with_suffix(name, wording).absolute()
         if not is_readable(path):
             raise ReportError(
-                f"{path} is not UTF-8, and could not be read again.\nName another place with {wording.output}."
+                f"{path} is not UTF-8, so the report could not be read.\nName another place with "
+                f"{wording.output}."
             )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

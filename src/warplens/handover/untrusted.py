@@ -46,7 +46,7 @@ def opened(path: Path) -> io.FileIO:
         raise FileNotFoundError(str(error)) from error
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path} is no regular file")
+            raise OSError(f"{path} is not a regular file")
         return io.FileIO(descriptor)
     except BaseException:
         os.close(descriptor)

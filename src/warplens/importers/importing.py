@@ -35,7 +35,8 @@ def format_of(path: Path) -> catalog.Unit:
     """
     if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for
         raise NotAReport(
-            f"{path} is a pipe or a device, and is read more than once: write what comes out of it into a file."
+            f"{path} is a pipe or a device, but the importer reads it more than once: save it to a "
+            "file first."
         )
     try:
         for unit in catalog.units(FAMILY):
@@ -47,15 +48,14 @@ def format_of(path: Path) -> catalog.Unit:
     for unit in catalog.units(FAMILY):
         if path.suffix in unit.constant("SUFFIXES"):
             raise NotAReport(
-                f"{path} is no {unit.constant('CONTENT')}{f': it is {looks}' if looks else ', whatever its name says'}."
+                f"{path} is no "
+                f"{unit.constant('CONTENT')}{f': it is {looks}' if looks else ', despite its name'}."
             )
     known = ", ".join(
         f"{suffix} ({unit.id})" for unit in catalog.units(FAMILY) for suffix in unit.constant("SUFFIXES")
     )
     kind = "folder" if path.is_dir() else "file"
-    raise NotAReport(
-        f"{path} is a {kind}, not a report, and of no format that can be imported; there are: {known}."
-    )
+    raise NotAReport(f"{path} is a {kind}, neither a report nor a known format; importable formats: {known}.")
 
 
 def is_foreign(path: Path) -> bool:

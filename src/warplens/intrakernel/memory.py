@@ -107,7 +107,7 @@ def handle_of(stream: Any, array: Any = None) -> int:
         return int(stream)
     except (TypeError, ValueError):
         raise UsageError(
-            f"stream={stream!r}: neither a stream of torch, CuPy, Numba or cuda-python nor a handle"
+            f"stream={stream!r} is neither a stream of torch, CuPy, Numba or cuda-python nor a handle"
         ) from None
 
 
@@ -128,9 +128,7 @@ def adopt(array: Any, least: int) -> Memory:
     """
     kind = f"{type(array).__module__}.{type(array).__name__}"
     if kind.startswith(("jax.", "jaxlib.")):  # says nothing of it: neither of its protocols does
-        raise UsageError(
-            "JAX shares the memory of its arrays, and nobody may write into it: leave `memory` out"
-        )
+        raise UsageError("JAX shares the memory of its arrays, which must not be written: leave `memory` out")
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
         memory = _from_interface(array, interface, kind)
@@ -162,7 +160,7 @@ def _from_interface(array: Any, interface: dict[str, Any], kind: str) -> Memory:
     expected = size
     for length, step in zip(reversed(interface["shape"]), reversed(strides or ()), strict=False):
         if length > 1 and step != expected:
-            raise UsageError(f"the memory of this {kind} is not in one piece")
+            raise UsageError(f"the memory of this {kind} is not contiguous")
         expected *= length
     count = 1
     for length in interface["shape"]:
@@ -177,7 +175,7 @@ def _from_buffer(array: Any, kind: str) -> Memory:
         view = memoryview(array)
     except TypeError:
         raise UsageError(
-            f"a {kind} says nothing of its memory: no __cuda_array_interface__, no DLPack, no buffer"
+            f"a {kind} does not export its memory: it has no __cuda_array_interface__, DLPack or buffer"
         ) from None
     if view.readonly or not view.c_contiguous:
         raise UsageError(

@@ -24,7 +24,7 @@ class TagTable:
         self._ids: dict[str, int] = {}
         for name in [tag_names] if isinstance(tag_names, str) else tag_names:
             if name in self._ids:
-                raise UsageError(f"the tag {name!r} is there twice: a name has one number")
+                raise UsageError(f"the tag {name!r} appears twice: each name has one number")
             self.add(name)
 
     def add(self, name: str) -> int:

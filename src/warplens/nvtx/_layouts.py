@@ -343,7 +343,7 @@ def _strict(value: Any, above: set[int]) -> Any:
     if value is None or isinstance(value, (str, int)):
         return value
     if id(value) in above:
-        raise ValueError("the payload holds itself")
+        raise ValueError("the payload contains itself")
     above = above | {id(value)}
     if isinstance(value, dict):
         return {

@@ -60,7 +60,7 @@ class DaskPool:
             where = self._scheduler_file or self._address
             raise UsageError(
                 f"the Dask scheduler {where} does not answer: {error}.\n"
-                "Give --dask tcp://HOST:PORT, --dask local:N or --dask-scheduler-file FILE."
+                "Use --dask tcp://HOST:PORT, --dask local:N or --dask-scheduler-file FILE."
             ) from error
 
 

@@ -182,7 +182,8 @@ def begin(recording: Recording) -> None:
     with _lock:
         if recording.path is not None:
             raise UsageError(
-                f"This recording, into {recording.path}, has been made: call record() or start() for another one."
+                f"This recording, into {recording.path}, is finished: call record() or start() for "
+                "another one."
             )
         _finishing[:] = [earlier for earlier in _finishing if not earlier.settled()]
         if _current is not None:

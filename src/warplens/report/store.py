@@ -184,7 +184,8 @@ def open_store(
             raise failed
         for name, text in waiting.items():
             raise ReportError(
-                f"{report} is still being recorded ({name}: {text}).\nOpen it when that has ended, or after `warplens stop`."
+                f"{report} is still being recorded ({name}: {text}).\nOpen it when the recording has "
+                "ended, or after `warplens stop`."
             )
         raise NotAReport(f"{report} is not a report: it has no {manifests.DIRECTORY}/*.json")
     failed = None  # its traceback leads here, and would keep what is held
@@ -233,7 +234,7 @@ def _read(report: Path) -> tuple[list[Manifest], tuple[Held, ...]]:
             _check(report, listed)
             return listed, held
     raise ReportError(
-        f"{report} is being replaced again and again, or its files are gone: {fleeting[0].tables}"
+        f"{report} is being replaced repeatedly, or its files were removed: {fleeting[0].tables}"
     )
 
 
@@ -303,7 +304,8 @@ def _check_file(table: str, path: Path, expected: int) -> tuple[str, ...]:
         raise unreadable(path, error) from error
     if rows != expected:
         raise ReportError(
-            f"{path} has {rows} rows, but its manifest says {expected}: it is not the file that was written"
+            f"{path} has {rows} rows, but its manifest says {expected}: it differs from the file that "
+            "was written"
         )
     missing = []
     for wanted in schema.schema(table):

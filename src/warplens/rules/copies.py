@@ -96,7 +96,7 @@ def kinds_known(report: Report) -> None:
         "SELECT count(*) AS number, count(coalesce(source_kind, destination_kind)) AS known FROM memcpys"
     ).to_pylist()[0]
     if rows["number"] and not rows["known"]:
-        raise MissingData("does not say which memory its copies used.")
+        raise MissingData("does not contain the kinds of memory of its copies.")
 
 
 def number_of_copies(number: int, what: str) -> str:

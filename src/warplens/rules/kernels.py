@@ -35,7 +35,7 @@ def uneven(
     of = launches(report, selection)
     even = balance(of, ctas(units(report, of)))
     if not even.whole.any():
-        raise MissingData(f"has only some of the blocks of its kernels{selection.place(report)}.")
+        raise MissingData(f"contains only some of the blocks of its kernels{selection.place(report)}.")
     lost, own = cut(report, selection, of, costs=even.lost), cut(report, selection, of, costs=part(even))
     span = cut(report, selection, of, costs=even.span.astype(np.float64))
     for group in range(len(of.groups)):

@@ -38,7 +38,7 @@ class StatTable(Protocol):
 def one_of(what: str, value: str, known: tuple[str, ...]) -> str:
     """Return an option's value; UsageError, which lists those that there are, for another."""
     if value not in known:
-        raise UsageError(f"`:{what}={value}` is not known; there are: {', '.join(known)}.")
+        raise UsageError(f"`:{what}={value}` is unknown; choose from: {', '.join(known)}.")
     return value
 
 

@@ -71,7 +71,8 @@ def answer(path: Path, what: str, factor: float) -> str:
     rows = path.matching(what)
     if not len(rows):
         raise UsageError(
-            f"`:what-if={what}` is no kind, kernel, call or range of the graph; `*` stands for anything: `:what-if=*gemm*`."
+            f"`:what-if={what}` is not a kind, kernel, call or range of the graph; `*` stands for any "
+            "text: `:what-if=*gemm*`."
         )
     then = path.what_if(rows, factor)
     return f"If {what} took {factor:g} times as long: {then:,} ns instead of {path.length:,} ns ({then - path.length:+,} ns)."

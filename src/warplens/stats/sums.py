@@ -30,7 +30,7 @@ def naming(base: bool, mangled: bool) -> Naming:
     Raises UsageError for both.
     """
     if base and mangled:
-        raise UsageError("`:base` and `:mangled` are two names of one kernel; give one of them.")
+        raise UsageError("`:base` and `:mangled` exclude each other; use one of them.")
     return "base" if base else "mangled" if mangled else "demangled"
 
 

@@ -45,7 +45,7 @@ def reorder(file: BinaryIO, order: Sequence[int]) -> None:
     file.seek(max(begin, 0))
     footer = file.read(size)
     if tail[4:] != _MAGIC or begin < 4 or len(footer) != size:
-        raise ReportError(f"{Path(str(file.name))} does not end as a Parquet file does")
+        raise ReportError(f"{Path(str(file.name))} does not end like a Parquet file")
     changed = _reordered(footer, order)
     if len(changed) != size:
         raise ReportError(f"{Path(str(file.name))}: the footer of the Parquet file cannot be put in order")

@@ -61,5 +61,5 @@ def test_a_tiny_grid_beside_another_kernel_costs_nothing(tmp_path: Path) -> None
 def test_without_the_number_of_multiprocessors(tmp_path: Path) -> None:
     assert (
         not_judged(drawn(tmp_path, STEP), "tiny_grids")
-        == "does not say how many multiprocessors its GPUs have."
+        == "does not contain the number of multiprocessors of its GPUs."
     )

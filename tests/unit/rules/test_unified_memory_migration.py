@@ -76,7 +76,7 @@ def test_the_rule_is_silent_without_slow_launches(tmp_path: Path, picture: str) 
 
 
 def test_without_calls_and_migrations(tmp_path: Path) -> None:
-    assert not_judged(drawn(tmp_path, looped(STEP, 4)), RULE) == "does not say whether its memory is managed."
+    assert not_judged(drawn(tmp_path, looped(STEP, 4)), RULE) == "does not distinguish managed memory."
 
 
 def test_kernels_that_last_no_time(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def hot_files(
         return library, -(hot.own if library else hot.total), hot.path
 
     if not files:
-        raise MissingData("the samples have no lines; a flame graph has their functions.")
+        raise MissingData("the samples have no lines; a flame graph shows their functions.")
     return sorted(files.values(), key=rank)
 
 

@@ -149,7 +149,7 @@ def _pool(jobs: int | None, dask: str | None, scheduler_file: str | None) -> Poo
 
         return ProcessPool(jobs)
     if jobs is not None or (dask is not None and scheduler_file is not None):
-        raise UsageError("give one of --jobs, --dask and --dask-scheduler-file.")
+        raise UsageError("use only one of --jobs, --dask and --dask-scheduler-file.")
     from warplens.cli.light import with_all_packages
     from warplens.recipes.dask_pool import DaskPool
 

@@ -184,7 +184,8 @@ def _instructions(
     lines = by_line(flame.frames, rows)
     if not lines:
         raise MissingData(
-            f"{report.path.name} does not say which instructions its samples were in; record with --python-sampling-opcodes=true, "
+            f"{report.path.name} has no instructions with its samples; record with "
+            "--python-sampling-opcodes=true, "
             "which needs CPython 3.11 or later."
         )
     return lines

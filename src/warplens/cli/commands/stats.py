@@ -283,7 +283,8 @@ def jobs(names: list[str], forms: list[str], outputs: list[str]) -> list[Job]:
         name, form, place = (items[min(index, len(items) - 1)] for items in (chosen, shapes, places))
         if place.startswith("@"):
             raise UsageError(
-                f"-o {place}: piping to a command is not built in; write `warplens stats … | {place[1:] or 'COMMAND'}`."
+                f"-o {place}: piping to a command is not supported; write `warplens stats … | "
+                f"{place[1:] or 'COMMAND'}`."
             )
         stat, *arguments = name.split(":")
         unit = catalog.find(FAMILY, stat)

@@ -97,14 +97,14 @@ def command(
     from warplens.viewer.server.serving import Server, listen
 
     if len(reports) > _MOST:
-        raise UsageError(f"{len(reports)} reports are too many for one page: at most {_MOST}.")
+        raise UsageError(f"{len(reports)} reports are too many for one page; show at most {_MOST}.")
     handing_over = perfetto or perfetto_ui is not None
     if handing_over and (len(reports) > 1 or follow):
-        raise UsageError("--perfetto hands over one report, as it is now.")
+        raise UsageError("--perfetto opens a single, finished report: leave out the others and --follow.")
     if page is not None:
         if follow or handing_over:
             raise UsageError(
-                "--export writes a page of the reports as they are now; it goes with neither --follow nor --perfetto."
+                "--export writes a page of the present reports; leave out --follow and --perfetto."
             )
         _export(reports, page, replace=force_overwrite, quiet=quiet)
         return

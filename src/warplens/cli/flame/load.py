@@ -70,7 +70,7 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
     Raises MissingData, which names what to record or the samples that exist, and UsageError.
     """
     if wish.exceptions and wish.kind not in (None, "python"):
-        raise UsageError("only Python samples show threads that handled an exception: leave out --kind.")
+        raise UsageError("only Python samples show exceptions: leave out --kind.")
     kind = wish.kind or (
         "python" if wish.wall or wish.exceptions else kind_of(report) if report.tables["samples"] else None
     )

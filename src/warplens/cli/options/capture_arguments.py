@@ -138,14 +138,14 @@ def _refuse_contradictions(options: CaptureOptions) -> None:
         )
     if options.domains_included and options.domains_excluded:
         raise UsageError(
-            "--nvtx-domain-include and --nvtx-domain-exclude exclude one another: name the domains to record, or those not to."
+            "--nvtx-domain-include and --nvtx-domain-exclude cannot be combined: use one of them."
         )
     if options.delay and range_ == "nvtx":
-        raise UsageError("--delay and -c nvtx both set the begin of the recording: leave one out.")
+        raise UsageError("--delay and -c nvtx both set the start of the recording: leave one out.")
     if options.delay and options.start_later:
-        raise UsageError("--delay and --start-later both set the begin of the recording: leave one out.")
+        raise UsageError("--delay and --start-later both set the start of the recording: leave one out.")
     if options.keep_last is not None and range_ != "none":
-        raise UsageError(f"--keep-last records all the time, and -c {range_} does not: leave one out.")
+        raise UsageError(f"--keep-last records the whole run, but -c {range_} does not: leave one out.")
 
 
 def _seconds(name: str, text: str, least: float = 0.0) -> float:
@@ -162,7 +162,7 @@ def _seconds(name: str, text: str, least: float = 0.0) -> float:
 def _trigger(text: str) -> Trigger:
     if text.lower() == "hotkey":
         raise UsageError(
-            "-c hotkey: there is no hotkey here. Start with --start-later, then `warplens start` from another terminal."
+            "-c hotkey: warplens has no hotkey. Use --start-later, and `warplens start` in another terminal."
         )
     trigger = _TRIGGERS.get(text.lower())
     if trigger is None:
@@ -192,9 +192,11 @@ def _range_end(text: str) -> tuple[RangeEnd, int]:
     if number is None:
         if name == "repeat":
             return "repeat", 0
-        raise UsageError(f"--capture-range-end {text}: after how many ranges? For example repeat-shutdown:3.")
+        raise UsageError(
+            f"--capture-range-end {text}: the number of ranges is missing. For example repeat-shutdown:3."
+        )
     if not re.fullmatch(r"[0-9]+", number) or not 1 <= int(number) < 8192:
-        raise UsageError(f"--capture-range-end {text}: the number of ranges is from 1 to 8191.")
+        raise UsageError(f"--capture-range-end {text}: the number of ranges must be from 1 to 8191.")
     return ("repeat" if name == "repeat" else "repeat-shutdown"), int(number)
 
 
@@ -234,6 +236,6 @@ def _size(text: str) -> int:
     size = round(float(match[1]) * (1 << 10 * " KMGT".index(match[2].upper() or " ")))
     if not _SMALLEST <= size < 1 << 63:
         raise UsageError(
-            f"--max-size {text}: that is too {'little' if size < _SMALLEST else 'much'}; 1M is the least."
+            f"--max-size {text}: that is too {'little' if size < _SMALLEST else 'much'}; the minimum is 1M."
         )
     return size

@@ -113,7 +113,7 @@ def cpu_options(given: Mapping[str, str], unasked: CpuOptions = _NOTHING) -> Cpu
     )
     if opcodes and not python_sample:
         raise UsageError(
-            "--python-sampling-opcodes=true is of Python samples: leave out --python-sampling=false."
+            "--python-sampling-opcodes=true needs Python samples: leave out --python-sampling=false."
         )
     states = _place("--cpuctxsw", given["--cpuctxsw"]) if "--cpuctxsw" in given else sample
     return CpuOptions(
@@ -155,7 +155,8 @@ def _place(name: str, text: str) -> bool:
         raise UsageError(f"{name} {text}: write process-tree or none.")
     if text.lower() == "system-wide":
         raise UsageError(
-            f"{name} system-wide: only the program and what it starts are recorded here; write process-tree."
+            f"{name} system-wide: warplens records only the program and its child processes; write "
+            "process-tree."
         )
     return text.lower() != "none"
 

@@ -119,8 +119,8 @@ def _backtrace(text: str) -> tuple[tuple[str, int], ...]:
             colon and not (number.isascii() and number.isdecimal())
         ):
             raise UsageError(
-                f"--cudabacktrace {text}: write all, kernel, memory, sync, other or none, with a least duration in ns where it matters: "
-                "kernel:5000,sync."
+                f"--cudabacktrace {text}: write all, kernel, memory, sync, other or none, with an "
+                "optional minimum duration in ns: kernel:5000,sync."
             )
         for category in names:
             chosen[category] = int(number) if colon else _DEFAULT_NS

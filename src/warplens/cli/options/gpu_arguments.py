@@ -65,7 +65,8 @@ def _frequency(text: str) -> float:
     value = _number(text)
     if not value >= _LEAST:  # also for nan
         raise UsageError(
-            f"--gpu-metrics-frequency {text}: write how many times a second, from {_LEAST:g} to {MOST:g}."
+            f"--gpu-metrics-frequency {text}: write a number of samples per second, from {_LEAST:g} "
+            f"to {MOST:g}."
         )
     return min(value, MOST)
 
@@ -84,6 +85,6 @@ def _devices(text: str) -> tuple[int, ...] | None:
     numbers = text.split(",")
     if not all(number.isascii() and number.isdecimal() and len(number) < 5 for number in numbers):
         raise UsageError(
-            f"--gpu-metrics-devices {text}: write the numbers of GPUs as nvidia-smi has them, e.g. 0,1; or all, or none."
+            f"--gpu-metrics-devices {text}: write GPU numbers as in nvidia-smi, e.g. 0,1; or all, or none."
         )
     return tuple(dict.fromkeys(int(number) for number in numbers))

@@ -43,7 +43,7 @@ def window_of(report: Report, name: str) -> Window:
         else "none did: see `warplens.intrakernel`"
     )
     raise MissingData(
-        f"no launch of {report.path.name} called {name} recorded regions inside its kernel; {why}."
+        f"no launch of {report.path.name} called {name} recorded regions inside its kernel: {why}."
     )
 
 

@@ -79,7 +79,7 @@ class Elf:
             names,
         ) = _HEADER.unpack_from(self._data)
         if magic != b"\x7fELF" or (bits, order) != (2, 1):
-            raise BadElf("it is no ELF file of 64 bits, little-endian")
+            raise BadElf("it is not a 64-bit little-endian ELF file")
         self._segments = (segments, count) if segments else (0, 0)
         self._sections_at = (sections, number, names) if size == _SECTION.size else (0, 0, 0)
 

@@ -141,7 +141,7 @@ def open_all(path: Path, build_id: str | None) -> list[Elf]:
     file = Elf(path)
     if file.build_id != build_id:
         file.close()
-        raise BadElf("it is not the file that ran: its build id is another one")
+        raise BadElf("it is not the file that ran: its build id differs")
     return [file, *([] if file.section(".symtab") else _others(file))]
 
 

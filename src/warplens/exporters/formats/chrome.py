@@ -208,7 +208,7 @@ def _counters(report: Report, tracks: Tracks) -> Iterator[list[str]]:
     for counter in known:
         if counter.process not in pids:
             raise ReportError(
-                f"{report.path} is broken: the counter {counter.name} is of no process of the report"
+                f"{report.path} is broken: the counter {counter.name} belongs to no process of the report"
             )
         name = f"{counter.name} ({counter.unit})" if counter.unit else counter.name
         heads.append(

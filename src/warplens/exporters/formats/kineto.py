@@ -145,7 +145,7 @@ def _chosen(report: Report, pid: int) -> dict[str, Any]:
         ranks = ["" if row["rank"] is None else f" (rank {row['rank']})" for row in on_gpu]
         words = ", ".join(f"{row['pid']}{rank}" for row, rank in zip(on_gpu[:20], ranks, strict=False))
         raise UsageError(
-            f"{counted(len(on_gpu), 'process')} of {report.path} used a GPU, and a trace is of one: "
+            f"{counted(len(on_gpu), 'process')} of {report.path} used a GPU, but a trace holds one: "
             f"choose it with `kineto:pid=…` ({words})."
         )
     candidates = on_gpu or [row for row in rows if row["primary"]] or rows

@@ -295,7 +295,8 @@ class _Writer:
         for index, counter in enumerate(self.counters):
             if counter.process not in self.places:
                 raise ReportError(
-                    f"{self.report.path} is broken: the counter {counter.name} is of no process of the report"
+                    f"{self.report.path} is broken: the counter {counter.name} belongs to no process "
+                    "of the report"
                 )
             parent = number(5, self.first_uuid + self.places[counter.process])
             about = (text(2, counter.name), *([text(14, counter.description)] if counter.description else []))

@@ -69,7 +69,8 @@ def write(
     if which.kind in ("osrt", "tasks"):
         what = "OS calls" if which.kind == "osrt" else "samples of tasks, of which several are at once,"
         raise UsageError(
-            f"speedscope: {what} are no samples of a thread in the order of time; -t collapsed:kind={which.kind} has their stacks."
+            f"speedscope: {what} are not samples of a thread in order of time; -t "
+            f"collapsed:kind={which.kind} has their stacks."
         )
     writer = _SpeedscopeWriter(report, Labels.of(report, lines=lines))
     head = {

@@ -87,7 +87,7 @@ def read(source: Path, part: PartWriter, progress: Progress, *, interval_us: int
                 (tree.add(names[1:] if thread else names), int(match["count"]))
             )
     if not stacks:
-        raise ReportError(f"{source} holds no stack: a line is `outer;inner COUNT`.")
+        raise ReportError(f"{source} contains no stack: a line must look like `outer;inner COUNT`.")
     if sum(count for samples in stacks.values() for _, count in samples) > _LONGEST // step:
         raise ReportError(f"{source} is broken: its samples add up to more than a century.")
     progress("stacks", 0.5)

@@ -60,7 +60,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         progress: hears how far it is.
     """
     if source.stat().st_size > _LARGEST:
-        raise ReportError(f"{source} is larger than a profile can be: more than 1 GiB.")
+        raise ReportError(f"{source} is too large for a profile: more than 1 GiB.")
     try:
         profile = json.loads(source.read_bytes())
         nodes = {_whole(node["id"]): node for node in profile["nodes"]}
@@ -116,7 +116,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
 
 def _whole(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) > 1 << 53:
-        raise ValueError(f"{value!r} is no number of a node or a time")
+        raise ValueError(f"{value!r} is not the number of a node, or a time")
     return value
 
 

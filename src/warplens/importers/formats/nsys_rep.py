@@ -55,8 +55,9 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         made = source.with_suffix(".sqlite")
         there = " (which is there already)" if made.exists() else ""
         raise NotAReport(
-            f"{source} can be read by Nsight Systems alone, and there is no nsys on the PATH. "
-            f"Export it where there is one, and take {made.name}{there}: `nsys export -t sqlite {source}`."
+            f"{source} can only be read by Nsight Systems, but there is no nsys on the PATH. Export "
+            f"it on a machine with nsys, and import {made.name}{there}: `nsys export -t sqlite "
+            f"{source}`."
         )
     progress("nsys export", 0.0)
     with TemporaryDirectory(prefix=".nsys-", dir=part.report.parent) as folder:

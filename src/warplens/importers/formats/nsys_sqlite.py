@@ -96,6 +96,6 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     with SqliteFile(source) as database:
         if not database.has("StringIds", "id", "value"):
             raise NotAReport(
-                f"{source} is a SQLite file, but no export of Nsight Systems: it has no table StringIds."
+                f"{source} is a SQLite file, but not an export of Nsight Systems: it has no table StringIds."
             )
         return whole.take(database, part, progress, rank=rank_in(source.stem))

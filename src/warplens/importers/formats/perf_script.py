@@ -103,7 +103,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
                 strange += 1
         finish()
     if not taken:
-        raise ReportError(f"{source} holds no sample: a sample begins with `COMMAND TID TIME: EVENT:`.")
+        raise ReportError(f"{source} contains no sample: a sample begins with `COMMAND TID TIME: EVENT:`.")
     progress("stacks", 0.5)
     begin = min(time for samples in taken.values() for time, _, _ in samples)
     end = _placed(taken, threads, tree, begin=begin, event=event)

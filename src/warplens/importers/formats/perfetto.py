@@ -125,12 +125,12 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
 
 def _read(source: Path, trace: PerfettoTrace, part: PartWriter, progress: Progress) -> Facts:
     if not len(trace.columns["others"]["field"]) and not len(trace.events["time"]) and not trace.left_out:
-        raise NotAReport(f"{source} is no Perfetto trace: it holds no packet.")
+        raise NotAReport(f"{source} is not a Perfetto trace: it contains no packet.")
     tally, ours, about = PerfettoDiagnostics(), own(trace), described(trace)
     clocks = Clocks(trace)
     time = clocks.times(trace.events)
     if len(time) and (int(np.abs(time).max()) > _LATEST):
-        raise ReportError(f"{source} is broken: it has events at times that cannot be.")
+        raise ReportError(f"{source} is broken: it has events at impossible times.")
     progress("slices", 0.55)
     partner, without = trace.pair(time)
     last = int(time.max()) if len(time) else 0

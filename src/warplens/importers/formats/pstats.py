@@ -79,7 +79,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         progress: hears how far it is.
     """
     if source.stat().st_size > _LARGEST:
-        raise ReportError(f"{source} is larger than a profile can be: more than 1 GiB.")
+        raise ReportError(f"{source} is too large for a profile: more than 1 GiB.")
     try:
         stats = Marshalled(source.read_bytes()).whole()
     except NotMarshalled as error:
@@ -90,7 +90,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     progress("functions", 0.4)
     tree_of_calls = places(functions)
     if not any(place.own for place in tree_of_calls):
-        raise ReportError(f"{source} holds no time: record a program that runs longer.")
+        raise ReportError(f"{source} contains no time: record a program that runs longer.")
     progress("stacks", 0.8)
     tree: FrameTree[Name] = FrameTree(part.key(0), lambda name: _frame(name, sampled))
     thread, tick = _thread(tree_of_calls, names, functions, counts=counts if sampled else None, tree=tree)
@@ -112,7 +112,7 @@ def _is_name(key: Any) -> bool:
 def _functions(source: Path, stats: Any) -> tuple[list[Name], list[ProfiledFunction], list[int]]:
     """Return names, times and samples of the functions, those that are known as callers alone among them."""
     if not isinstance(stats, dict):
-        raise ReportError(f"{source} is no profile: it holds no functions.")
+        raise ReportError(f"{source} is not a profile: it contains no functions.")
     names = list(
         dict.fromkeys([*stats, *(caller for row in stats.values() for caller in _callers(source, row))])
     )
@@ -126,7 +126,8 @@ def _functions(source: Path, stats: Any) -> tuple[list[Name], list[ProfiledFunct
             or not all(isinstance(value, int | float) for value in row[:4])
         ):
             raise ReportError(
-                f"{source} is no profile, or a broken one: the entry of {name!r} is not that of a function."
+                f"{source} is not a profile, or it is broken: the entry of {name!r} is not that of a "
+                "function."
             )
         direct, calls, own, total, callers = row
         if not math.isfinite(own) or not math.isfinite(total) or max(own, total) > _LONGEST:
@@ -149,11 +150,11 @@ def _callers(source: Path, row: Any) -> list[Name]:
     """Check the callers of an entry, and return them."""
     callers = row[4] if isinstance(row, tuple) and len(row) == 5 else None
     if not isinstance(callers, dict):
-        raise ReportError(f"{source} is no profile, or a broken one: an entry lacks its callers.")
+        raise ReportError(f"{source} is not a profile, or it is broken: an entry lacks its callers.")
     for name, value in callers.items():
         numbers = value if isinstance(value, tuple) and len(value) == 4 else (value,)
         if not _is_name(name) or not all(isinstance(each, int | float) for each in numbers):
-            raise ReportError(f"{source} is no profile, or a broken one: {name!r} is not a caller.")
+            raise ReportError(f"{source} is not a profile, or it is broken: {name!r} is not a caller.")
     return list(callers)
 
 

@@ -91,13 +91,14 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         tables = RocmTables(part, process, len(written))
         if any(rows.num_rows for rows in process.tables.values()):
             if abs(tables.begin) > _LATEST or abs(tables.end) > _LATEST:
-                raise ReportError(f"{source} is broken: it has events at times that cannot be.")
+                raise ReportError(f"{source} is broken: it has events at impossible times.")
             tables.write()
             written.append(tables)
     if not written:
         dropped = ", ".join(sorted({kind for process in processes for kind in process.dropped}))
         raise NotAReport(
-            f"{source} holds no calls, kernels, copies or markers{f', only {dropped}' if dropped else ''}; "
+            f"{source} contains no calls, kernels, copies or "
+            f"markers{f', only {dropped}' if dropped else ''}; "
             "record with `rocprofv3 --sys-trace`, or import the whole folder."
         )
     described = [tables.described(_HOST) for tables in written]

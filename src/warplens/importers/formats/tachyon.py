@@ -84,7 +84,8 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         raise ReportError(f"{source} is broken: {error}.") from error
     if not taken.count:
         raise ReportError(
-            f"{source} holds no sample: the program ended immediately, or no thread was in the requested mode."
+            f"{source} contains no sample: the program ended immediately, or no thread was in the "
+            "requested mode."
         )
     tick, threads = taken.finish()
     begin = recording.header.begin * 1000

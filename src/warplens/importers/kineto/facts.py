@@ -38,10 +38,10 @@ def check(source: Path, trace: KinetoTrace, pieces: TextPieces) -> None:
     at = facts["broken_at"]
     if facts["ending"] == layout.NO_TRACE or not (facts["arrays"] or trace.header):
         raise NotAReport(
-            f"{source} is no trace: it is neither an object with `traceEvents` nor an array of events."
+            f"{source} is not a trace: it is neither an object with `traceEvents` nor an array of events."
         )
     if not facts["arrays"] and facts["ending"] == layout.WHOLE:
-        raise NotAReport(f"{source} is JSON, but no trace: it has no `traceEvents`.")
+        raise NotAReport(f"{source} is JSON, but not a trace: it has no `traceEvents`.")
     if not counts["events"] and facts["ending"] in (layout.CUT, layout.BROKEN):
         what = "ends" if facts["ending"] == layout.CUT else "is no valid JSON"
         raise ReportError(

@@ -113,7 +113,7 @@ def _tag_line(table: TagTable) -> str:
     names = [re.sub(r"\W", "_", name) for name in table.names]
     names = [f"_{name}" if name[:1].isdigit() else name for name in names]
     if len(set(names)) != len(names):
-        raise UsageError(f"as names in C++ some tags are the same: {', '.join(names)}")
+        raise UsageError(f"some tags have the same name in C++: {', '.join(names)}")
     return f"WARPLENS_TAGS(Tag, {', '.join(names)})\n" if names else ""
 
 

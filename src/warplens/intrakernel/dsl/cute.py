@@ -133,7 +133,8 @@ def profiler(prof: CuteBinding, *, enabled: bool = True) -> Profiler:
         return Profiler(OFF)
     if asm.in_loop():
         raise UsageError(
-            "profiler() in a loop begins anew in each pass, and keeps the last one only: call it once, at the kernel's top"
+            "profiler() in a loop restarts in each pass and keeps only the last one: call it once, "
+            "at the kernel's top"
         )
     first, limit, generation, *ring = asm.begin(plan, prof.pointer)
     cursor = cute.make_rmem_tensor(1, Int32)
@@ -215,7 +216,8 @@ def finish(prof: Profiler) -> None:
 def _record(prof: Profiler, tag: Any, payload: Any, begin: Any, *, crossing: bool = False) -> None:
     if not isinstance(prof, Profiler):
         raise UsageError(
-            f"regions and marks take what profiler(prof) returned, not {type(prof).__name__}: p = profiler(prof) at the top"
+            f"regions and marks take the result of profiler(prof), not {type(prof).__name__}: p = "
+            "profiler(prof) at the top"
         )
     plan = prof.plan
     if not plan.enabled:
@@ -253,7 +255,7 @@ def _payload(value: Any) -> Any:
         or not hasattr(value, "ir_value")
         or not getattr(type(value), "is_integer", True)
     ):
-        raise UsageError(f"a payload is an integer, not {type(value).__name__}")
+        raise UsageError(f"a payload must be an integer, not {type(value).__name__}")
     return Int32(value)
 
 

@@ -137,7 +137,7 @@ def build(step_keys: Iterable[Key]) -> StepGraph:
         order = list(sorter.static_order())
     except graphlib.CycleError as error:
         raise ReportError(
-            f"operations wait for one another in a circle: {' -> '.join(map(str, error.args[1]))}"
+            f"operations wait for one another in a cycle: {' -> '.join(map(str, error.args[1]))}"
         ) from error
     return StepGraph(
         tuple(

@@ -44,7 +44,7 @@ def part(report: Report, *, kind: str = "all", bins: int = 60) -> Summary:
         bins: number of equal stretches of time.
     """
     if kind not in _KINDS:
-        raise UsageError(f"`:kind={kind}` is not known; there are: {', '.join(_KINDS)}.")
+        raise UsageError(f"`:kind={kind}` is unknown; choose from: {', '.join(_KINDS)}.")
     if not 1 <= bins <= 1000:
         raise UsageError(f"`:bins={bins}`: 1 to 1000 pieces of time.")
     work = _work(report, kind)

@@ -87,7 +87,7 @@ def answer(summary: Summary) -> Answer:
     if "job" not in summary:
         return answering.answer(summary["collectives"])
     if summary["job"].num_rows != 1:
-        raise MissingData("straggler answers for one job at a time.")
+        raise MissingData("straggler analyses one job at a time.")
     job = summary["job"].to_pylist()[0]
     tables = {
         name: summary[name].drop_columns(["report"]).sort_by([("slowdown", "descending")])

@@ -57,7 +57,7 @@ def answer(summary: Summary, *, stat: str = "nvtx_sum", column: str = "") -> Ans
     ]
     value = _compared(rows, names, column)
     if not names:
-        raise MissingData(f"{stat} has no names by which its rows could be compared.")
+        raise MissingData(f"{stat} has no names to compare rows by.")
     texts = rows.select([*names, REPORT]).append_column("value", rows.column(value).cast(pa.float64()))
     for number, name in enumerate(names):
         texts = texts.set_column(number, name, texts.column(name).cast(pa.string()).fill_null(""))
@@ -96,12 +96,12 @@ def _compared(rows: pa.Table, names: list[str], column: str) -> str:
         ]
         if not near:
             raise UsageError(
-                f"the table has no column of numbers {column!r}; there are: {', '.join(numbers)}."
+                f"the table has no numeric column {column!r}; choose from: {', '.join(numbers)}."
             )
         return near[0]
     times = [name for name in numbers if name.endswith("(ns)")]
     if not numbers:
-        raise MissingData("the table has no column of numbers.")
+        raise MissingData("the table has no numeric column.")
     return (times or numbers)[0]
 
 

@@ -137,7 +137,7 @@ def python() -> str:
     """
     name = sys.executable or ""
     if "python" not in os.path.basename(name).lower() or getattr(sys, "frozen", False):
-        raise FileNotFoundError(2, "this program is no Python interpreter", name)
+        raise FileNotFoundError(2, "this program is not a Python interpreter", name)
     return name
 
 

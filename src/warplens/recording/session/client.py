@@ -124,7 +124,7 @@ def exchange(entry: Entry, request: dict[str, Any], timeout: float | None) -> di
                     )
         except OSError as error:
             raise CaptureError(
-                f"Session {note.name} (process {note.pid}) cannot be asked: {error.strerror or error}."
+                f"Session {note.name} (process {note.pid}) cannot be reached: {error.strerror or error}."
             ) from error
     try:
         content = json.loads(answer)
@@ -132,7 +132,7 @@ def exchange(entry: Entry, request: dict[str, Any], timeout: float | None) -> di
             return content
     except (ValueError, RecursionError):
         pass
-    raise CaptureError(f"Session {note.name} gives no sensible answer.")
+    raise CaptureError(f"Session {note.name} sent an invalid answer.")
 
 
 def _asleep(entry: Entry) -> str:

@@ -62,7 +62,7 @@ def check_name(name: str) -> str:
     """Return `name`; UsageError where no session can have it."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"A session cannot be called {name!r}: letters, digits, '.', '_' and '-' are possible, at most 64 of them."
+            f"Invalid session name {name!r}: use letters, digits, '.', '_' and '-', at most 64 of them."
         )
     return name
 
@@ -90,7 +90,7 @@ class Membership:
         with directory.locked():
             _sweep(directory, also=note.name)
             if _is_locked(directory, f"{note.name}.lock") is not None:
-                raise FileExistsError(errno.EEXIST, "somebody else has the name", note.name)
+                raise FileExistsError(errno.EEXIST, "the name is taken", note.name)
             self._enter()
 
     def describe(self, note: Note) -> None:
@@ -216,14 +216,15 @@ def join(name: str | None, default: str) -> Membership:
             if name is not None:
                 raise UsageError(
                     f"A session {name} runs already: process {taken.pid}, {' '.join(taken.command) or 'about to start'}.\n"
-                    f"Name another with --session-new, or end that one: warplens shutdown --session {name}"
+                    "Choose another name with --session-new, or end that session: warplens shutdown "
+                    f"--session {name}"
                 )
             number += 1
             wanted = f"{default}-{number}"
     except OSError as error:
         directory.close()
         raise CaptureError(
-            f"Cannot write to {directory.path}, where sessions are found: {error.strerror}."
+            f"Cannot write to {directory.path}, the directory of sessions: {error.strerror}."
         ) from error
     except BaseException:
         directory.close()

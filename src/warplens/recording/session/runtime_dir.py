@@ -106,9 +106,9 @@ def runtime_dir(environment: Mapping[str, str] | None = None) -> RuntimeDir:
             if (found := _made_beside(path)) is not None:
                 return found
     raise CaptureError(
-        "No place for the session, by which other commands find this one:\n"
+        "No directory for the session, which other commands need to find it:\n"
         + "\n".join(failures)
-        + f"\nName a directory of yours with {OVERRIDE}."
+        + f"\nSet a directory of yours with {OVERRIDE}."
     )
 
 

@@ -229,7 +229,7 @@ class Server:
         try:
             request = json.loads(line)
             if not isinstance(request, dict):
-                raise TypeError("it is no object")
+                raise TypeError("it is not an object")
         except (ValueError, TypeError, RecursionError) as error:
             client.answer({"ok": False, "error": f"This is no request: {error}."})
             return

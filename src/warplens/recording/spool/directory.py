@@ -52,8 +52,10 @@ def choose_spool(
         filesystem = filesystem_of(path)
         if is_refused(filesystem):
             raise CaptureError(
-                f"{wording.spool_dir} {explicit} is on {filesystem}: where its server does not answer, the program would wait for it.\n"
-                "Name a directory on a disk of this node, e.g. /tmp; the report itself may lie on a network file system."
+                f"{wording.spool_dir} {explicit} is on {filesystem}: if its server did not answer, "
+                "the program would wait for it.\n"
+                "Name a directory on a disk of this node, e.g. /tmp; the report itself may be on a "
+                "network file system."
             )
         try:
             _create(path)
@@ -93,7 +95,7 @@ def choose_spool(
     if fallback is not None:
         return fallback
     raise CaptureError(
-        "No place for the spool, the files that the program records into:\n"
+        "No directory for the spool, the files that the program records into:\n"
         + "\n".join(failures)
         + f"\nName one with {wording.spool_dir}."
     ) from full

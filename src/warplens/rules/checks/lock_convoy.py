@@ -55,7 +55,7 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
     lock_waits = rows(report, selection, "id, process, thread, name, stack", table="osrt", where=where)
     if lock_waits.num_rows == lock_waits.column("stack").null_count and lock_waits.num_rows:
         raise MissingData(
-            f"does not contain stacks of OS calls{selection.place(report)}: it cannot tell what threads wait for."
+            f"does not contain stacks of OS calls{selection.place(report)}, which show the awaited locks."
         )
     queues = _queues(report, lock_waits, times)
     begin, end = edges(report, selection)

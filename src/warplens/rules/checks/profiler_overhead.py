@@ -87,7 +87,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
         "by" in source for manifest in report.manifests for source in manifest.sources.values()
     )  # else other tools made it
     if not own and not report.tables["overhead"]:
-        raise MissingData(f"does not say what its recording cost{selection.place(report)}.")
+        raise MissingData(f"does not contain the cost of its recording{selection.place(report)}.")
     work = _work(report, selection)
     names = threads(report)
     findings = []

@@ -61,7 +61,7 @@ def check(
            UNION SELECT process, null_stream AS stream FROM contexts WHERE null_stream IS NOT NULL""",
     )
     if not nulls:
-        raise MissingData(f"does not say which stream is the default stream{selection.place(report)}.")
+        raise MissingData(f"does not identify the default stream{selection.place(report)}.")
     others = _streams(report, "SELECT process, stream FROM streams WHERE kind = 'default'") - nulls
     others -= _streams(
         report, "SELECT process, stream FROM syncs WHERE kind = 'Stream wait event' AND stream IS NOT NULL"

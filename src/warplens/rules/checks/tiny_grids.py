@@ -72,7 +72,7 @@ def check(
         (row["process"], row["device"]): row["multiprocessors"] for row in devices if row["multiprocessors"]
     }
     if not known:
-        raise MissingData("does not say how many multiprocessors its GPUs have.")
+        raise MissingData("does not contain the number of multiprocessors of its GPUs.")
     whole = span(report, selection)
     begin, end = edges(report, selection)
     findings = []

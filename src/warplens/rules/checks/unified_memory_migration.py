@@ -85,7 +85,7 @@ def check(
     """
     devices = gpus(report, selection)
     if not report.tables["cuda_api"] and not report.tables["um_events"]:
-        raise MissingData("does not say whether its memory is managed.")
+        raise MissingData("does not distinguish managed memory.")
     managed = f"SELECT DISTINCT process FROM cuda_api WHERE {_ALLOCATES} UNION SELECT DISTINCT process FROM um_events"
     processes = set(report.sql(managed).column(0).to_pylist())
     begin, end = edges(report, selection)

@@ -47,12 +47,12 @@ def decode(data: Any, *, generation: int | None = None, layout: str = "warplens"
     """
     view = memoryview(data)
     if not view.c_contiguous:
-        raise SpoolError("the bytes of a buffer have to be in one piece")
+        raise SpoolError("the bytes of a buffer must be contiguous")
     raw = np.frombuffer(view, np.uint8)
     if layout == "nuggets":
         return decode_nuggets(raw)
     if layout != "warplens":
-        raise SpoolError(f"no buffer layout {layout!r}; there are `warplens` and `nuggets`")
+        raise SpoolError(f"unknown buffer layout {layout!r}; choose from `warplens` and `nuggets`")
     head = _head(raw)
     return _decode(raw, head, int(head["generation"]) if generation is None else generation)
 
@@ -60,16 +60,18 @@ def decode(data: Any, *, generation: int | None = None, layout: str = "warplens"
 def _head(raw: Array) -> Array:
     if len(raw) < layout.HEADER_BYTES:
         raise SpoolError(
-            f"no in-kernel buffer: {len(raw)} bytes, and its head alone has {layout.HEADER_BYTES}"
+            f"not an in-kernel buffer: {len(raw)} bytes, but its header alone has {layout.HEADER_BYTES}"
         )
     head: Array = np.frombuffer(raw, _HEADER, 1)[0]
     if head["magic"] != layout.MAGIC:
         raise SpoolError(
-            f"no in-kernel buffer: it begins with {head['magic']:#010x}, not {layout.MAGIC:#010x}; was it overwritten?"
+            f"not an in-kernel buffer: it begins with {head['magic']:#010x}, not "
+            f"{layout.MAGIC:#010x}; was it overwritten?"
         )
     if head["version"] != layout.VERSION:
         raise SpoolError(
-            f"an in-kernel buffer of version {head['version']}, and this warplens reads {layout.VERSION}: use that which wrote it"
+            f"an in-kernel buffer of version {head['version']}, but this warplens reads "
+            f"{layout.VERSION}: use the version that wrote it"
         )
     ring = head["mode"] == layout.MODES.index("smem")
     size = layout.RING_RECORD_BYTES if ring else layout.RECORD_BYTES

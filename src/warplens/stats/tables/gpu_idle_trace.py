@@ -54,7 +54,7 @@ def table(report: Report, selection: Selection, *, by: str = "device", longer_th
     """
     apart = By.of(report, one_of("by", by, BY))
     if longer_than < 0:
-        raise UsageError(f"`:longer-than={longer_than}` is no time; give ns.")
+        raise UsageError(f"`:longer-than={longer_than}` is not a time in ns.")
     rows = idle(report, selection, per="stream" if apart.per_stream else "device", longer_than=longer_than)
     if not rows.num_rows:
         raise MissingData(

@@ -56,7 +56,7 @@ def table(report: Report, selection: Selection, *, bins: int = 50, peak: bool = 
         peak: print the owners of the memory at its peak.
     """
     if bins < 1:
-        raise UsageError(f"`:bins={bins}` is no number of bins; give 1 or more.")
+        raise UsageError(f"`:bins={bins}` is not a number of bins; use 1 or more.")
     begin, end = selection.window(report) or report.span
     recorded = [level for level in levels(report) if level.time[0] < end]
     if not recorded:

@@ -63,7 +63,7 @@ def table(report: Report, selection: Selection, *, waits: str = "") -> pa.Table:
     """
     chosen = tuple(word for word in waits.lower().split("+") if word) if waits else WAITS
     if not chosen:
-        raise UsageError(f"`:waits={waits}` has no word; give for example `:waits=wait+full+empty`.")
+        raise UsageError(f"`:waits={waits}` has no word; write for example `:waits=wait+full+empty`.")
     recorded = launches(report, selection)
     warps = units(report, recorded)
     known = roles(report, recorded, warps)

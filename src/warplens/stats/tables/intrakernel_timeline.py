@@ -54,7 +54,7 @@ def table(report: Report, selection: Selection, *, launch: int = -1, slices: int
         slices: number of equal slices of its time.
     """
     if not 1 <= slices <= _MOST:
-        raise UsageError(f"`:slices={slices}` is no number of slices; give one from 1 to {_MOST:,}.")
+        raise UsageError(f"`:slices={slices}` is not a number of slices; use 1 to {_MOST:,}.")
     recorded = launches(report, selection)
     at = (
         int(np.argmax(recorded.end - recorded.start))
@@ -63,7 +63,7 @@ def table(report: Report, selection: Selection, *, launch: int = -1, slices: int
     )
     if at >= len(recorded) or (launch != -1 and recorded.id[at] != launch):
         raise UsageError(
-            f"`:launch={launch}` is none of the launches{selection.place(report)}; intrakernel_imbalance lists them."
+            f"`:launch={launch}` is not a launch{selection.place(report)}; intrakernel_imbalance lists them."
         )
     begin, end = int(recorded.start[at]), max(int(recorded.end[at]), int(recorded.start[at]) + 1)
     edges = begin + np.arange(slices + 1) * (end - begin) // slices

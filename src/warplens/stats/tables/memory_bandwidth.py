@@ -60,7 +60,7 @@ def table(report: Report, selection: Selection, *, by: str = "device", bins: int
         bins: number of equal stretches of time; 0: one row for all of it.
     """
     if not 0 <= bins <= 1_000_000:
-        raise UsageError(f"`:bins={bins}` is no number of bins; give 1 to 1,000,000.")
+        raise UsageError(f"`:bins={bins}` is not a number of bins; use 1 to 1,000,000.")
     apart = By.of(report, by)
     groups: dict[tuple[Key, str], list[Moved]] = {}
     for part in moved(report, selection):

@@ -61,7 +61,8 @@ def table(report: Report, selection: Selection) -> pa.Table:
         process = processes.get(series.facts["process"])
         if process is None:
             raise ReportError(
-                f"{report.path} is broken: the counter {counter_name(series.facts)} is of no process of the report"
+                f"{report.path} is broken: the counter {counter_name(series.facts)} belongs to no "
+                "process of the report"
             )
         chosen = window or report.window_of(series.facts["process"])
         begin, end = chosen or (int(series.times[0]), max(process["end"], int(series.times[-1])))

@@ -77,7 +77,8 @@ def table(
     one_of("by", by, ("function", "line"))
     if not report.tables["samples"] and not report.tables["python_calls"]:
         raise MissingData(
-            "does not contain Python samples or calls; record with --sample=process-tree, or --python-functions."
+            "does not contain Python samples or calls; record with --sample=process-tree, or "
+            "--python-functions-trace."
         )
     if calls or not report.tables["samples"]:
         profile_table, what = _by_calls(report, selection, min_percent), "traced calls"

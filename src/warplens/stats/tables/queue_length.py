@@ -57,7 +57,7 @@ def table(report: Report, selection: Selection, *, by: str = "stream", limit: in
         limit: number of launches that fill the queue of a stream.
     """
     if limit < 1:
-        raise UsageError(f"`:limit={limit}` is no length of a queue; give 1 or more.")
+        raise UsageError(f"`:limit={limit}` is not a length of a queue; use 1 or more.")
     apart, calls = By.of(report, by), ApiCalls(report)
     queues = apart.grouped(
         ((gpu.process, gpu.device, stream), part)

@@ -106,7 +106,7 @@ def table(
     chosen = chosen.filter(pc.greater_equal(chosen.column("index"), skip))
     if not chosen.num_rows:
         raise MissingData(
-            f"does not contain training steps behind the first {skip:,}{selection.place(report)}."
+            f"does not contain training steps after the first {skip:,}{selection.place(report)}."
         )
     given = zip((data, forward, backward, optimizer, communication), NAMED, strict=True)
     divided = parts(report, chosen, {name: part for name, part in given if name})

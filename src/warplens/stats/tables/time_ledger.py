@@ -119,7 +119,7 @@ def table(report: Report, selection: Selection, *, per_step: bool = False) -> pa
         *(() if many else _of_threads(report, selection, begin=begin, end=end)),
     ]
     if not rows and many:
-        raise MissingData("has too many rows for threads to be divided by them, and no GPU.")
+        raise MissingData("has no GPU, and too many rows to divide the time of threads.")
     if not rows or end <= begin:
         raise MissingData(f"does not contain GPUs or threads{selection.place(report)}.")
     times = [row.time for row in rows]

@@ -81,7 +81,9 @@ class IndexNames:
             else:
                 hits = pc.match_substring(self._texts, pattern=text, ignore_case=True)
         except pa.ArrowInvalid as error:
-            raise UsageError(f"{text!r} is no regular expression: {str(error).splitlines()[0]}.") from error
+            raise UsageError(
+                f"{text!r} is not a regular expression: {str(error).splitlines()[0]}."
+            ) from error
         matches = np.asarray(hits.to_numpy(zero_copy_only=False), bool)
         text_of = self._records["text"]
         known = text_of < len(matches)

@@ -226,7 +226,7 @@ class Answers:
     def _current(self, report: int, generation: int) -> Opened:
         opened = self.view.report(report)
         if generation and generation < opened.first_generation:
-            raise Outdated("the report was opened anew meanwhile")
+            raise Outdated("the report was reopened during the request")
         return opened
 
 

@@ -63,7 +63,7 @@ class SqlProcesses:
         if answer:
             return answer
         if self._closed:
-            raise errors.QueryError("the server is being ended")
+            raise errors.QueryError("the server is shutting down")
         if process.late:
             raise errors.QueryError(f"the query took longer than {limits.SQL_S:g} s: {_BESIDE}")
         raise errors.QueryError(f"the query needs more memory than one query may use: {_BESIDE}")
@@ -71,7 +71,7 @@ class SqlProcesses:
     def _taken(self) -> _Process:
         with self._lock:
             if self._closed:
-                raise errors.QueryError("the server is being ended")
+                raise errors.QueryError("the server is shutting down")
             while self._free:
                 process = self._free.pop()
                 if process.alive:

@@ -34,7 +34,7 @@ def lines_of(opened: Opened, path: str, selection: Selection) -> dict[str, Any]:
         rows = sampled(report, selection, per=PER)
         place, recorded = selection.place(report), report.path.stat().st_mtime
     if not rows.num_rows:
-        raise MissingData(f"does not contain Python samples of threads that ran{place}.")
+        raise MissingData(f"does not contain Python samples of running threads{place}.")
     weights = Weights.of(opened.frames, rows)
     tree = top_down(opened.frames, "line", weights)
     files = hot_files(

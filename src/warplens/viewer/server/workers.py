@@ -69,7 +69,7 @@ class Workers:
         try:
             return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), seconds)
         except (asyncio.TimeoutError, TimeoutError):
-            raise Busy("this takes long and continues: ask again in a while") from None
+            raise Busy("the request is still running: try again later") from None
 
     def begin(self, work: Work) -> None:
         """Do work that nobody waits for yet; its errors go to the next caller of the same work."""
@@ -78,7 +78,7 @@ class Workers:
     def _submit(self, pool: ThreadPoolExecutor, work: Work) -> Future[Any]:
         with self._lock:
             if self._waiting >= limits.WAITING:
-                raise Busy("too many requests wait already: ask again in a while")
+                raise Busy("too many requests are waiting: try again later")
             self._waiting += 1
         future = pool.submit(work)
         future.add_done_callback(self._done)
