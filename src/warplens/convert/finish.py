@@ -206,7 +206,7 @@ def _adopt(spool: Path, report: Path) -> pendings.Pending:
         return known[0]
     committed = manifests.path_of(report, name)
     if not spool.is_dir() and not committed.exists():
-        raise ReportError(f"there is no spool directory {spool}")
+        raise ReportError(f"the spool directory {spool} is missing")
     return pendings.adopt(report, spool, name)
 
 
@@ -244,7 +244,7 @@ def _failed(error: BaseException, report: Path, spool: Path, *, live: bool = Fal
     """
     again = f"the spool {spool} is untouched: any command that opens {report} finishes it"
     if live:
-        again = "the recording goes on, and nothing is lost"
+        again = "the recording continues, and nothing is lost"
     then = "then try" if live else "then open it"
     number = getattr(error, "errno", None)
     if is_full(error):

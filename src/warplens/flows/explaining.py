@@ -173,7 +173,7 @@ def _loops(
         return loops, ""
     if max(sizes) > _ALIKE * max(min(sizes), 1e-9):
         told = f"iterations have {min(sizes):,.0f} to {max(sizes):,.0f} kernels"
-        return [None] * len(loops), f"{told}: they are not the same thing, so whole runs are compared."
+        return [None] * len(loops), f"{told}: they are different ranges, so whole runs are compared."
     return loops, ""
 
 

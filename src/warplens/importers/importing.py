@@ -147,7 +147,8 @@ def _left_out(unit: ModuleType, source: Path, files: list[Path]) -> Iterator[str
         if path.name in taken or not path.is_file():
             continue
         if path.suffix in _EXPORTED and path.stem not in stems:
-            yield f"{path} can be read by Nsight Systems alone: export it with `nsys export -t sqlite {path}`."
+            yield f"{path} can only be read by Nsight Systems: export it with `nsys export -t sqlite "
+            f"{path}`."
         elif path.name.endswith(unit.SUFFIXES):
             looks = looks_like(path)
             yield f"{path} is no {unit.CONTENT}{f': it is {looks}' if looks else ''}."

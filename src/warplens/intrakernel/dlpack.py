@@ -51,7 +51,8 @@ def address_in_dlpack(array: Any, kind: str) -> tuple[int, int, bool, Any]:
     tensor = ctypes.cast(get(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
     if tensor.device_type not in _HOST_KINDS + _CUDA_KINDS:
         raise UsageError(
-            f"this {kind} is on a device of DLPack's kind {tensor.device_type}: only CUDA and the host are known"
+            f"this {kind} is on a device of DLPack's kind {tensor.device_type}: only CUDA and host "
+            "memory are supported"
         )
     expected = 1
     for axis in reversed(range(tensor.ndim)):

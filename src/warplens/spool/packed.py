@@ -202,7 +202,7 @@ def _put_back(folder: Folder, name: str, spool: str, spans: list[Span], notes: l
             file.write(data)
             file.flush()
     if damaged:
-        message = f"{damaged} pieces of {name} are damaged; what they held is lost"
+        message = f"{damaged} chunks of {name} are damaged and lost"
         notes.append(Note("warning", "spool-damaged", "spool", message=message, count=damaged))
 
 

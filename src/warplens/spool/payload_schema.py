@@ -132,7 +132,7 @@ class _Parser:
             return _enumeration(data)
         entries = data.get("entries")
         if data.get("kind") != "schema" or not isinstance(entries, list) or data.get("cut"):
-            raise Unreadable("it is no whole schema")
+            raise Unreadable("the schema is incomplete")
         kind, pack = number(data.get("type")) or 0, number(data.get("align")) or 0
         layout = _Layout(kind, pack)
         for index, entry in enumerate(entries):
@@ -151,7 +151,7 @@ class _Parser:
         else:
             size = _align(size, layout.align)
         if kind == UNION_SELECTED:
-            raise Unreadable("a union with a selector inside does not say where it is")
+            raise Unreadable("a union with a selector inside lacks its position")
         if size is not None and size > LARGEST:
             raise Unreadable(f"it is {size} bytes long")
         return Struct(text(data.get("name")), tuple(layout.fields), kind, size=size, align=layout.align)
@@ -163,7 +163,7 @@ class _Parser:
                 raise Unreadable(f"it refers to the schema {kind}, which was not recorded")
             return unwrapped(self.parse(inner, depth + 1))
         if kind == UNION_SELECTOR:
-            raise Unreadable("a union with a selector inside does not say where it is")
+            raise Unreadable("a union with a selector inside lacks its position")
         known = TYPES.get(kind)
         if known is None:
             raise Unreadable(f"it has an entry of the unknown type {kind}")

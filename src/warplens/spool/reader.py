@@ -165,7 +165,10 @@ class SpoolFile:
         usable = [chunk for chunk in walked if self._fits(chunk)]
         damaged += len(walked) - len(usable)
         if damaged:
-            message = f"{damaged} places in {self.path.name} are damaged or cut off; what lies between them was read"
+            message = (
+                f"{damaged} places in {self.path.name} are damaged or truncated; everything "
+                "between them was read"
+            )
             self._note("warning", "spool-damaged", message, count=damaged)
         return usable
 
@@ -235,7 +238,10 @@ class SpoolFile:
         some = [chunk for chunk in self.chunks if chunk.kind == chunking.WIDE]
         by_type, unknown = wide.read(self._memory, self._mapped, self.layouts.wide, chunks=some)
         if unknown:
-            message = f"{unknown} chunks of {self.path.name} hold records that this version of warplens cannot read; they are left out"
+            message = (
+                f"{unknown} chunks of {self.path.name} hold records that this version of warplens "
+                "cannot read; they are left out"
+            )
             self._note("warning", "unknown-records", message, count=unknown)
         damaged = sum(records.damaged for records in by_type.values())
         if damaged:

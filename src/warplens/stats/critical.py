@@ -32,7 +32,8 @@ def find(report: Report, selection: Selection, step: int) -> Path:
         rows = known.filter(pc.equal(known.column("index"), step))
         if not rows.num_rows:
             raise MissingData(
-                f"does not contain training step {step:,}{selection.place(report)}; it has {known.num_rows:,}."
+                f"does not contain training step {step:,}{selection.place(report)}; it has "
+                f"{known.num_rows:,}."
             )
         begin, end = pc.min(rows.column("start")).as_py(), pc.max(rows.column("end")).as_py()
         selection = Selection((begin - report.origin, end - report.origin))
@@ -48,7 +49,8 @@ def path_notes(path: Path) -> list[str]:
     )
     dead = graph.dag.dead
     broken = (
-        f"{dead:,} times something began before what it is known to wait for had ended; these do not count."
+        f"{dead:,} times an operation began before the end of an operation that it waits for; these "
+        "dependencies do not count."
         if dead
         else ""
     )
@@ -57,7 +59,7 @@ def path_notes(path: Path) -> list[str]:
     return [
         lengths,
         broken,
-        f"{lost:,} operations have no call: what launched them is not known." if lost else "",
+        f"{lost:,} operations have no call: their launch is unknown." if lost else "",
     ]
 
 
@@ -75,7 +77,10 @@ def answer(path: Path, what: str, factor: float) -> str:
             "text: `:what-if=*gemm*`."
         )
     then = path.what_if(rows, factor)
-    return f"If {what} took {factor:g} times as long: {then:,} ns instead of {path.length:,} ns ({then - path.length:+,} ns)."
+    return (
+        f"If {what} took {factor:g} times as long: {then:,} ns instead of {path.length:,} ns "
+        f"({then - path.length:+,} ns)."
+    )
 
 
 def placed(report: Report, rows: pa.Table) -> dict[str, pa.Array]:

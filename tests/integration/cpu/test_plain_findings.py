@@ -217,7 +217,7 @@ PLAIN = {
         BLOCKS,
         "event_loop_blocked",
         "handler (program.py)",
-        "in query (program.py). 1 other task could not go on meanwhile: beat.",
+        "in query (program.py). 1 other task had to wait: beat.",
     ),
     "leaks": Plain(LEAKS, "memory_growth", "the memory of program.py", "most of it in handle (program.py)"),
 }

@@ -363,7 +363,7 @@ def test_a_running_program_is_followed(tmp_path: Path) -> None:
             until(lambda: seen("second"), "the second range", 300)
             newer = visitor.get(f"/api/1/changed?known={meta['generation']}")
             assert newer > [meta["generation"]]
-            assert process.poll() is None, "the program goes on"
+            assert process.poll() is None, "the program continues"
             assert process.stdin is not None
             process.stdin.close()
             until(

@@ -380,7 +380,7 @@ def test_graph_reinstantiation(tmp_path: Path) -> None:
     # the host instantiates for 33 in each step, and the GPU is idle for longer
     assert finding.occurrences == 5
     assert costs(finding) == (5 * 33, 5 * 33)
-    assert finding.title == "CUDA graphs were made anew 5 times for 6 launches"
+    assert finding.title == "CUDA graphs were instantiated again 5 times for 6 launches"
 
 
 def test_graphs_that_are_launched_again(tmp_path: Path) -> None:

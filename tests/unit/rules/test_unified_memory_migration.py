@@ -24,7 +24,7 @@ def test_by_the_length_of_kernels(tmp_path: Path) -> None:
     assert costs(finding) == (4 * 50 + 3 * 30, 3 * 50 + 3 * 30)
     assert (
         finding.title
-        == "Kernels on managed memory took 200 us longer where its pages had to come from the host"
+        == "Kernels on managed memory took 200 us longer because pages had to come from the host"
     )
     assert (finding.subject, finding.occurrences, finding.confidence) == ("GPU 0", 4, "medium")
     assert "--cuda-um-migrations" in finding.fix

@@ -21,7 +21,7 @@ Examples:  warplens shutdown                    the program continues, unrecorde
 @click.option(
     "--kill",
     metavar="none|sigterm|sigkill|N",
-    help="Signal for the program and all its processes.  [default: as it was launched]",
+    help="Signal for the program and all its processes.  [default: the launch option]",
 )
 def command(session: str | None, kill: str | None) -> None:
     """End the recording of a running session, and finish its report.

@@ -15,7 +15,7 @@ from warplens.cli.printing.session_words import closed, report_path
 @click.command(
     epilog="""\b
 Examples:
-  warplens stop                   close the window; the program goes on
+  warplens stop                   close the window; the program continues
   warplens stop --keep 10         keep only the last 10 s
   warplens stop --no-wait         write the report later
 """

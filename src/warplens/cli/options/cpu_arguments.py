@@ -20,7 +20,8 @@ ARGUMENTS = (
         "WHAT",
         "Sample CPU activity: process-tree or cpu (native and Python stacks, and when threads ran), "
         "none.  "
-        "[default: process-tree with fewer samples per second; programs without Python only after half a second]",
+        "[default: process-tree with fewer samples per second; programs without Python only after "
+        "half a second]",
     ),
     Argument(
         ("-b", "--backtrace"),
@@ -31,13 +32,14 @@ ARGUMENTS = (
     Argument(
         ("--sampling-frequency",),
         "HZ",
-        "Native samples per second and CPU, 10 to 8000.  [default: 100; with -s 1000, or 250 where a "
+        "Native samples per second and CPU, 10 to 8000.  [default: 100; with -s 1000, or 250 if a "
         "CPU has no counters]",
     ),
     Argument(
         ("--cpuctxsw",),
         "WHAT",
-        "Record when threads ran, waited for a CPU or were blocked: process-tree or none.  [default: as --sample]",
+        "Record when threads ran, waited for a CPU or were blocked: process-tree or none.  "
+        "[default: as --sample]",
     ),
     Argument(
         ("--python-sampling",),
@@ -147,7 +149,8 @@ def instead_of_asked(given: Mapping[str, str]) -> str | None:
     """Return what to say where something else is done than asked; None where it is not."""
     if given.get("--backtrace", "").lower() != "lbr":
         return None
-    return "-b lbr: branch records are not read; native stacks are found by unwind tables, as with -b dwarf."
+    return "-b lbr: warplens does not read branch records; it unwinds native stacks by tables, as "
+    "with -b dwarf."
 
 
 def _place(name: str, text: str) -> bool:
@@ -187,6 +190,6 @@ def _number(name: str, given: Mapping[str, str], least: int, most: int, base: in
 
 def _file(text: str) -> Path:
     if not Path(text).is_file():
-        raise UsageError(f"--python-functions-trace {text}: there is no such file.")
+        raise UsageError(f"--python-functions-trace {text}: no such file.")
     read_functions(Path(text))
     return Path(text)

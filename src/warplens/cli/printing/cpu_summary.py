@@ -112,7 +112,8 @@ def _collections(report: Report, processes: tuple[int, int], wall: int) -> str:
     of = f" of {several} processes" if several > 1 else ""
     row = {"n": len(rows), "total": sum(lengths), "longest": max(lengths, default=0)}
     return (
-        f"{duration(row['total'])} in {counted(row['n'], 'collection')}{of}, the longest {duration(row['longest'])}"
+        f"{duration(row['total'])} in {counted(row['n'], 'collection')}{of}, the longest "
+        f"{duration(row['longest'])}"
         if row["total"] > _LEAST * wall
         else ""
     )
@@ -126,6 +127,6 @@ def _lock(report: Report, part: str) -> str:
     waited = (
         f"threads waited {duration(row['waited'])} for it ({row['n']:,} x)"
         if row["n"]
-        else "nobody waited for it"
+        else "no thread waited for it"
     )
     return f"held for {duration(row['held'])}, {waited}" if row["held"] or row["n"] else ""

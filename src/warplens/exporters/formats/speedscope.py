@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 SUFFIX = ".speedscope.json"
 LOSES: tuple[Loss, ...] = (
-    "everything except samples of one kind: `:kind=python` or `:kind=native` selects it, `:wall` adds waiting threads",
+    "everything except samples of one kind: `:kind=python` or `:kind=native` selects it, `:wall` "
+    "adds waiting threads",
     "CPU, GIL and exception state of samples, asyncio tasks, NVTX ranges",
 )
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
@@ -67,7 +68,7 @@ def write(
     """
     which = wanted(report, kind, wall)
     if which.kind in ("osrt", "tasks"):
-        what = "OS calls" if which.kind == "osrt" else "samples of tasks, of which several are at once,"
+        what = "OS calls" if which.kind == "osrt" else "samples of tasks, which overlap,"
         raise UsageError(
             f"speedscope: {what} are not samples of a thread in order of time; -t "
             f"collapsed:kind={which.kind} has their stacks."

@@ -121,7 +121,7 @@ def _threads(
 
 
 def _diagnostics(strange: int, interval_us: int) -> list[dict[str, Any]]:
-    text = f"collapsed stacks have no times: samples lie one after the other, {interval_us} us each"
+    text = f"collapsed stacks have no times: samples follow each other, {interval_us} us each"
     rows: list[dict[str, Any]] = [{"severity": "info", "code": "no-times", "message": text}]
     if strange:
         rows.append(

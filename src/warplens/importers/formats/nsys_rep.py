@@ -53,7 +53,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     nsys = shutil.which("nsys")
     if nsys is None:
         made = source.with_suffix(".sqlite")
-        there = " (which is there already)" if made.exists() else ""
+        there = " (which exists already)" if made.exists() else ""
         raise NotAReport(
             f"{source} can only be read by Nsight Systems, but there is no nsys on the PATH. Export "
             f"it on a machine with nsys, and import {made.name}{there}: `nsys export -t sqlite "
@@ -81,7 +81,8 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
                 line.strip() for line in done.stdout.decode(errors="replace").splitlines() if line.strip()
             ]
             raise ReportError(
-                f"{nsys} could not export {source}: {output[-1] if output else f'it ended with {done.returncode}'}"
+                f"{nsys} could not export {source}: "
+                f"{output[-1] if output else f'it ended with {done.returncode}'}"
             )
         with SqliteFile(made) as database:
             return whole.take(database, part, lambda stage, share: progress(stage, 0.3 + 0.7 * share))

@@ -143,17 +143,20 @@ def _placed(
 def _told(others: int, strange: int, event: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     if event not in _CLOCKS:
-        text = f"{event} counts no time: a sample stands for the usual time between two samples of its thread"
+        text = (
+            f"{event} does not count time: a sample stands for the usual time between two samples "
+            "of its thread"
+        )
         rows.append({"severity": "info", "code": "no-times", "message": text})
     if others:
-        text = f"samples of other events than {event}; `perf script -e EVENT` prints those of one"
+        text = f"samples of events other than {event}; `perf script -e EVENT` prints one kind"
         rows.append({"severity": "warning", "code": "left-out", "message": text, "count": others})
     if strange:
         rows.append(
             {
                 "severity": "warning",
                 "code": "broken",
-                "message": "lines that are no samples",
+                "message": "lines that are not samples",
                 "count": strange,
             }
         )

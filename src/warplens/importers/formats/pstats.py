@@ -83,7 +83,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     try:
         stats = Marshalled(source.read_bytes()).whole()
     except NotMarshalled as error:
-        how = "is cut off" if error.end else "is no profile, or a broken one"
+        how = "is cut off" if error.end else "is not a profile, or it is broken"
         raise ReportError(f"{source} {how}: it has {error}.") from error
     sampled = stats.pop(_SAMPLED, None) is not None if isinstance(stats, dict) else False
     names, functions, counts = _functions(source, stats)

@@ -231,8 +231,8 @@ class KinetoWork:
         """Say what has no call."""
         for kind, count in self.without.items():
             message = (
-                f"{kind} whose launch is not in the file, begun before the recording or taken out: nothing "
-                f"says which ranges they belong to"
+                f"{kind} whose launch is not in the file (before the recording, or removed): their "
+                "ranges are unknown"
             )
             self.trace.say("info", "no-call", message, count)
 

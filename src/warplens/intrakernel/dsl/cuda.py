@@ -140,10 +140,10 @@ def ways() -> dict[str, str | None]:
     """List the ways to run kernels, best first, with what each lacks here."""
     from warplens.intrakernel.device.cuda_kernels import gpu_compiler, host_compiler
 
-    compiler = None if gpu_compiler() else "neither nvcc nor cuda-bindings is there"
+    compiler = None if gpu_compiler() else "neither nvcc nor cuda-bindings is installed"
     return {
         "gpu": driver.why_no_device() or compiler,
-        "host": None if host_compiler() else "there is no C++ compiler",
+        "host": None if host_compiler() else "no C++ compiler is installed",
     }
 
 

@@ -126,7 +126,8 @@ def profiler(prof: CuteBinding, *, enabled: bool = True) -> Profiler:
     """
     if not isinstance(prof, CuteBinding):
         raise UsageError(
-            f"profiler() takes what bind(buffer) returned, not {type(prof).__name__}: pass bind(buffer) to the kernel"
+            f"profiler() takes the result of bind(buffer), not {type(prof).__name__}: pass "
+            "bind(buffer) to the kernel"
         )
     plan = prof.plan
     if not enabled or not plan.enabled:

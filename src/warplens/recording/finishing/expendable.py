@@ -67,7 +67,7 @@ def how_it_ended(code: int | None) -> str:
     if code is None:
         return "no exit code"
     if code == -signal.SIGKILL:
-        return "SIGKILL, which the system sends where memory is short"
+        return "SIGKILL, which the system sends if memory is short"
     if code < 0:
         with contextlib.suppress(ValueError):
             return signal.Signals(-code).name

@@ -82,7 +82,7 @@ class Recording:
 
         NotStarted or CaptureError when it never began.
 
-        Where the recording ends first, the program goes on: call `rest` when its report is finished. Signals stay blocked: `release`
+        Where the recording ends first, the program continues: call `rest` when its report is finished. Signals stay blocked: `release`
         them where the caller can report an interruption.
         """
         environment = child_environment(
@@ -283,8 +283,9 @@ def _note_cuda_tool(facts: RunFacts, tool: str | None) -> None:
         facts.note(
             "info",
             "cuda-tool",
-            f"Another CUDA tool, {tool}, was set in CUDA_INJECTION64_PATH, and is loaded first. Before CUDA 13.3 CUPTI serves only one: "
-            "unset the variable where CUDA is missing here.",
+            f"Another CUDA tool, {tool}, was set in CUDA_INJECTION64_PATH, and is loaded first. "
+            "Before CUDA 13.3, CUPTI serves only one tool: unset the variable if the report lacks "
+            "CUDA.",
         )
 
 

@@ -63,7 +63,10 @@ def gone(entry: Entry) -> str:
     text = f"The launcher of session {note.name}{process} was killed."
     if note.unfinished():
         finishing = f"warplens info {shlex.quote(note.report)}"
-        return f"{text}\nWhat it recorded is in {note.report}.\nOnce the program has ended, this finishes the report: {finishing}"
+        return (
+            f"{text}\nWhat it recorded is in {note.report}.\nOnce the program has ended, this "
+            f"finishes the report: {finishing}"
+        )
     return text + (f"\nIts report: {note.report}" if note.report and os.path.isdir(note.report) else "")
 
 
@@ -81,7 +84,10 @@ def suspended(note: Note) -> bool:
 def described(entry: Entry, width: int = 60) -> str:
     """Return a session in a line."""
     command = shlex.join(entry.note.command)
-    return f"{entry.note.name} (process {entry.note.pid}): {command if len(command) <= width else command[: width - 1] + '…'}"
+    return (
+        f"{entry.note.name} (process {entry.note.pid}): "
+        f"{command if len(command) <= width else command[: width - 1] + '…'}"
+    )
 
 
 def _listing(alive: Sequence[Entry]) -> str:
@@ -137,6 +143,7 @@ def exchange(entry: Entry, request: dict[str, Any], timeout: float | None) -> di
 
 def _asleep(entry: Entry) -> str:
     return (
-        f"Session {entry.note.name} is suspended: its launcher, process {entry.note.pid}, was stopped, e.g. by Ctrl-Z.\n"
-        f"Let it go on with `fg` in its terminal, or: kill -CONT {entry.note.pid}"
+        f"Session {entry.note.name} is suspended: its launcher, process {entry.note.pid}, was "
+        "stopped, e.g. by Ctrl-Z.\n"
+        f"Continue it with `fg` in its terminal, or: kill -CONT {entry.note.pid}"
     )

@@ -208,7 +208,7 @@ class Attendant:
             self._tell(f"warplens: {' '.join(str(error).split())}")
             return
         if number == 0:
-            self._tell("warplens: nothing is being recorded now, so there are no last seconds to save.")
+            self._tell("warplens: the recording is stopped, so there are no last seconds to save.")
             return
 
         def done(answer: Answer) -> None:

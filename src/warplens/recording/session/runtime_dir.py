@@ -94,7 +94,7 @@ def runtime_dir(environment: Mapping[str, str] | None = None) -> RuntimeDir:
                 pass
             if (found := _opened(path)) is not None:
                 return found
-            failures.append(f"  {path}: it belongs to somebody else, or others may write or look into it")
+            failures.append(f"  {path}: another user owns it, or others may read or write it")
         except OSError as error:
             failures.append(f"  {path}: {error.strerror}")
         if (

@@ -231,7 +231,7 @@ class Server:
             if not isinstance(request, dict):
                 raise TypeError("it is not an object")
         except (ValueError, TypeError, RecursionError) as error:
-            client.answer({"ok": False, "error": f"This is no request: {error}."})
+            client.answer({"ok": False, "error": f"Invalid request: {error}."})
             return
         try:
             self._next_look = time.monotonic()

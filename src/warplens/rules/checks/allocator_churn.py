@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 LINK = "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management"
 IDLE = ("sync-bound", "host-bound")
 _ALLOCATES = (
-    r"regexp_matches(a.name, '^(cuda|hip)(Malloc|Free|HostAlloc|HostMalloc|HostFree)(Host|Pitch|Managed|3D|Array|3DArray)?$"
+    r"regexp_matches(a.name, "
+    r"'^(cuda|hip)(Malloc|Free|HostAlloc|HostMalloc|HostFree)(Host|Pitch|Managed|3D|Array|3DArray)?$"
     r"|^cuMem(Alloc|Free|HostAlloc)(Host|Pitch|Managed)?(_v[0-9]+)?$')"
 )
 _PARTS = 10
@@ -130,7 +131,8 @@ def _why(report: Report, some: HostCalls) -> tuple[str, str]:
     if share >= _MOSTLY:
         where = f", called from {line}" if line else ""
         return f"In {percent(share)} of that time Python was in empty_cache(){where}. ", (
-            "Take empty_cache() out of the loop: the allocator gives its memory back, and asks the driver for the same again."
+            "Take empty_cache() out of the loop: the allocator gives its memory back, and asks the "
+            "driver for the same again."
         )
     refused = (
         report.sql(
@@ -144,15 +146,18 @@ def _why(report: Report, some: HostCalls) -> tuple[str, str]:
     if refused or 2 * freed >= np.count_nonzero(_frees(some)) > 0:
         refusals = f"{counted(refused, 'call')} returned out of memory. " if refused else ""
         return (
-            f"{refusals}Memory was given back in {counted(bursts, 'burst')}, to allocate again: a caching allocator got no memory. ",
+            f"{refusals}Memory was freed in {counted(bursts, 'burst')} before new allocations: a "
+            "caching allocator had run out of memory. ",
             (
-                "Less memory at its peak: smaller batches, checkpointed activations, expandable segments "
-                "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) where sizes vary; no empty_cache() in the loop."
+                "Reduce peak memory: smaller batches, checkpointed activations, expandable segments "
+                "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) if sizes vary; no empty_cache() "
+                "in the loop."
             ),
         )
     return "", (
-        "Allocate before the loop, or through an allocator that keeps memory: PyTorch's (no empty_cache() in the loop; expandable "
-        "segments where sizes vary), cudaMallocAsync with a pool, RMM."
+        "Allocate before the loop, or through an allocator that keeps memory: PyTorch's (no "
+        "empty_cache() in the loop; expandable "
+        "segments if sizes vary), cudaMallocAsync with a pool, RMM."
     )
 
 

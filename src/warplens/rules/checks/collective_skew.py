@@ -70,10 +70,11 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             title=f"Ranks wait {duration(skew.total)} for each other in collectives; {who[worst]} is last "
             f"in {percent(times[worst] / len(first))}",
             cause=f"In {counted(len(first), 'collective')} of {int(collectives.column('members')[0].as_py())} ranks the last came "
-            f"{duration(float(np.median(last - first)))} after the first (median; at most {duration(int((last - first).max()))}). "
+            f"{duration(float(np.median(last - first)))} after the first (median; at most "
+            f"{duration(int((last - first).max()))}). "
             "Meanwhile the others only waited.",
-            fix=f"See what {who[worst]} did before its collectives: unequal work, loading of data, logging or saving on one rank, a slower "
-            "GPU. Balance the work by its cost.",
+            fix=f"Check what {who[worst]} did before its collectives: unequal work, data loading, "
+            "logging or saving on one rank, a slower GPU. Balance the work by its cost.",
             evidence=tuple(_row(row, names) for row in about),
             occurrences=len(first),
             bound=skew.total,

@@ -70,10 +70,13 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             "cuda_memcpy_async",
             "asynchronous copies",
             f"{number_of_copies(len(copies), 'asynchronous')} of pageable memory",
-            f"The calls moved {size(int(copies.bytes.sum()))} from or to memory that is not page-locked, so each returned only when CUDA "
-            f"had passed the data through an internal buffer. With page-locked memory the host would go on at once, and the copies "
-            f"would be done sooner: {duration(spent.estimate)} of its waiting is lost.{single_values(report, selection, pageable)}",
-            "Copy from and to page-locked memory (pin_memory=True of the DataLoader, tensor.pin_memory(), cudaHostAlloc) with "
+            f"The calls moved {size(int(copies.bytes.sum()))} from or to memory that is not "
+            "page-locked, so each returned only when CUDA "
+            "had passed the data through an internal buffer. With page-locked memory the host would "
+            f"continue immediately, and the copies would end sooner: {duration(spent.estimate)} of "
+            f"its waiting is lost.{single_values(report, selection, pageable)}",
+            "Copy from and to page-locked memory (pin_memory=True of the DataLoader, "
+            "tensor.pin_memory(), cudaHostAlloc) with "
             "non_blocking=True; read single values (item(), cpu()) less often.",
         )
 

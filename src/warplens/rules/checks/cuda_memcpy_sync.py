@@ -62,12 +62,15 @@ def check(
             "cuda_memcpy_sync",
             "synchronous copies",
             f"{number_of_copies(len(copies), 'synchronous')}",
-            f"The calls moved {size(int(copies.bytes.sum()))} and returned only when the GPU had done it, and all work before it. "
+            f"The calls moved {size(int(copies.bytes.sum()))} and returned only when the GPU had "
+            "done it, and all work before it. "
             f"Afterwards "
-            f"the GPU had nothing to do for {duration(spent.estimate)} that the host could have used to launch."
+            f"the GPU had nothing to do for {duration(spent.estimate)} that the host could have "
+            "used to launch."
             f"{single_values(report, selection, blocking)}",
-            "Use cudaMemcpyAsync with page-locked memory in a separate stream (PyTorch: to(device, non_blocking=True) from pinned "
-            "memory), and wait for an event where the data is needed.",
+            "Use cudaMemcpyAsync with page-locked memory in a separate stream (PyTorch: to(device, "
+            "non_blocking=True) from pinned "
+            "memory), and wait for an event before the data is used.",
         )
 
     return blocked(report, selection, blocking, table="memcpys", words=words, rows=rows, least=least)

@@ -83,7 +83,8 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
                 subject=waiting.names[0],
                 title=f"{capital(name)} waited for data {counted(len(waiting.rows), 'time')}, {duration(waiting.cover.total)} in all",
                 cause=cause,
-                fix="Load ahead: more workers, with prefetching; make loading cheaper; keep what is needed again.",
+                fix="Load ahead: more workers, with prefetching; make loading cheaper; keep data "
+                "that is needed again.",
                 evidence=most(waiting.rows),
                 occurrences=len(waiting.rows),
                 bound=ceiling(report, selection, waiting.cover),

@@ -178,7 +178,7 @@ def _waiting(report: Report, selection: Selection, callback: _Callback, cover: C
     Tasks that await the blocking one wait in any case.
     """
     if not report.tables["task_samples"]:
-        return "No other task of this loop went on meanwhile."
+        return "No other task of this loop ran during that time."
     where = f"state <> 'running' AND NOT \"outer\" AND thread = {callback.thread}"
     others = rows(report, selection, "number, task", table="task_samples", where=where)
     # a row lasts until the tick that saw something else, which may be late
@@ -190,9 +190,10 @@ def _waiting(report: Report, selection: Selection, callback: _Callback, cover: C
         if kept
     }
     if not names:
-        return "No other task of the loop was seen meanwhile."
+        return "No other task of the loop was sampled during that time."
     shown = list(dict.fromkeys(names.values()))
-    return f"{counted(len(names), 'other task')} could not go on meanwhile: {', '.join(shown[:3])}{', …' if len(shown) > 3 else ''}."
+    return f"{counted(len(names), 'other task')} had to wait: "
+    f"{', '.join(shown[:3])}{', …' if len(shown) > 3 else ''}."
 
 
 def _finding(function: str, callback: _Callback, cover: Cover, bound: int, waiting: str) -> Finding:
@@ -205,7 +206,8 @@ def _finding(function: str, callback: _Callback, cover: Cover, bound: int, waiti
         subject=function,
         title=f"{function} blocked the event loop {counted(len(callback.stretches), 'time')}, {duration(cover.total)} in all",
         cause=f"{cause} {waiting}",
-        fix="Move what blocks into a thread (asyncio.to_thread) or a process, or await a library that does not block.",
+        fix="Move the blocking code into a thread (asyncio.to_thread) or a process, or use an "
+        "asynchronous library.",
         evidence=most(
             Evidence(
                 table="samples",

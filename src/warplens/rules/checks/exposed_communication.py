@@ -89,7 +89,10 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         .to_pylist()
     )
     known = [quoted(name) for name in names if class_of(name) == "communication"]
-    condition = f"(demangled::VARCHAR IN ({', '.join(known) or 'NULL'}) OR id IN (SELECT kernel FROM collectives WHERE kernel IS NOT NULL))"
+    condition = (
+        f"(demangled::VARCHAR IN ({', '.join(known) or 'NULL'}) OR id IN (SELECT kernel FROM "
+        "collectives WHERE kernel IS NOT NULL))"
+    )
     late, last = _late(report, selection)
     exposed = [
         part
@@ -176,7 +179,10 @@ def _finding(
             # 1, is the current one, and -1 is before the first.
             step = int(np.searchsorted(numbered, row["start"], "right")) - 1
             where = f"{part.gpu.label}, step {step}" if step >= 0 else part.gpu.label
-            text = f"{_operation(row)} on {where}: {duration(each)} of {duration(row['end'] - row['start'])} not hidden"
+            text = (
+                f"{_operation(row)} on {where}: {duration(each)} of "
+                f"{duration(row['end'] - row['start'])} not hidden"
+            )
             evidence.append(
                 Evidence(
                     table="kernels",
@@ -237,13 +243,15 @@ def _operation(row: dict[str, Any]) -> str:
 def _advice(operation: str) -> str:
     plain = operation.lower().replace("_", "")
     if "allreduce" in plain:
-        return "Reduce while the backward pass goes on (DDP's buckets), less often (no_sync while gradients accumulate), or in bfloat16."
+        return "Reduce during the backward pass (DDP's buckets), less often (no_sync while gradients "
+        "accumulate), or in bfloat16."
     if "gather" in plain or "scatter" in plain:
         return (
             "Gather the next layer ahead (FSDP: forward_prefetch, backward_prefetch), larger layers in a "
             "unit, or shard over fewer ranks."
         )
-    return "Start it earlier and compute meanwhile (async_op=True, wait where the result is needed), in chunks where all waits for it."
+    return "Start it earlier and compute during it (async_op=True; wait only for the result), in "
+    "chunks if everything waits for it."
 
 
 def _steps(report: Report, selection: Selection, process: int) -> Int64Array:

@@ -156,21 +156,26 @@ def _advice(report: Report, selection: Selection) -> str:
     first, last = (float(np.median(some)) for some in (pauses[:third], pauses[-third:]))
     if len(pauses) < _ENOUGH or last < _GROWS * first:
         return (
-            "Call gc.freeze() when everything is loaded: what is alive then is not looked at any more. Or raise the thresholds of the "
-            "collector, or collect where a pause hurts nobody."
+            "Call gc.freeze() when everything is loaded: later collections skip these objects. Or "
+            "raise the thresholds of the collector, or collect when a pause does no harm."
         )
     freed = int(numbers(everything, "collected")[process == worst].sum())
     return (
-        f"The heap grows while the program runs (pauses of generation 2: {duration(round(first))} at first, {duration(round(last))} at the "
-        f"end): gc.freeze() at the start does not help. gc.disable(), with gc.collect() where a pause hurts nobody, wins all of it; higher "
-        f"thresholds ({_THRESHOLDS}) win a part. The price is memory: {_price(freed)}"
+        f"The heap grows while the program runs (pauses of generation 2: {duration(round(first))} "
+        f"at first, {duration(round(last))} at the "
+        "end): gc.freeze() at the start does not help. gc.disable(), with gc.collect() when a pause "
+        f"does no harm, saves all of it; higher thresholds ({_THRESHOLDS}) save a part. The price is "
+        f"memory: {_price(freed)}"
     )
 
 
 def _price(freed: int) -> str:
     if not freed:
         return "garbage in cycles stays, but these collections freed none."
-    return f"garbage in cycles stays until then; these collections freed {counted(freed, 'object')}, {size(freed * _OBJECT)} or more."
+    return (
+        f"garbage in cycles stays until then; these collections freed {counted(freed, 'object')}, "
+        f"{size(freed * _OBJECT)} or more."
+    )
 
 
 def _in_the_work(report: Report, selection: Selection, pauses: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -143,13 +143,23 @@ def _finding(
         duration(int(lengths[holds.within(holds.start, holds.end) > 0].max())) if len(inside) else "0 ns"
     )
     if in_long * 2 > waits.total:
-        kind = f"It holds the lock for up to {longest} at a time. Python would let go after 5 ms: this is C code that keeps the lock."
-        fix = "Release the lock in that C code (Py_BEGIN_ALLOW_THREADS, nogil, gil_scoped_release, CDLL instead of PyDLL)."
-    elif loop:
-        kind = "An event loop and the threads that it gives its calls to hand the lock to each other: each call waits for it twice."
+        kind = (
+            f"It holds the lock for up to {longest} at a time. Python code would release it after "
+            "5 ms: this is C code that keeps the lock."
+        )
         fix = (
-            "Make short handlers `async def` (endpoints of FastAPI, Starlette) or call them on the loop: no thread, no hand-over. What "
-            "blocks stays in a thread; what computes for long goes into another process; more server processes use more CPUs."
+            "Release the lock in that C code (Py_BEGIN_ALLOW_THREADS, nogil, gil_scoped_release, "
+            "CDLL instead of PyDLL)."
+        )
+    elif loop:
+        kind = (
+            "An event loop and the threads that it gives its calls to hand the lock to each other: "
+            "each call waits for it twice."
+        )
+        fix = (
+            "Make short handlers `async def` (endpoints of FastAPI, Starlette) or call them on the "
+            "loop: no thread, no hand-over. Keep blocking code in a thread, and move long "
+            "computations into another process; more server processes use more CPUs."
         )
     else:
         kind = (

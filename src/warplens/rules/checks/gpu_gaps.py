@@ -59,9 +59,11 @@ def check(report: Report, selection: Selection, *, rows: int = 50, gap: float = 
             subject=gpu.label,
             title=f"{gpu.label} did nothing for {duration(lost)}, in {counted(len(start), 'long gap')}",
             cause=f"Between its first and its last operation, which are {duration(whole)} apart, it had nothing to do in {len(start):,} "
-            f"stretches of more than {duration(gap * 1e6)}: {percent(lost / whole, 1)} of the time. The longest is "
+            f"stretches of more than {duration(gap * 1e6)}: {percent(lost / whole, 1)} of the "
+            "time. The longest is "
             f"{duration(int((end - start).max()))}.",
-            fix="Look at what the host did in these gaps: `warplens analyze -r gpu_waits_for_cpu`, or record with --sample=process-tree "
+            fix="Find out what the host did in these gaps: `warplens analyze -r gpu_waits_for_cpu`, "
+            "or record with --sample=process-tree "
             "and NVTX ranges.",
             evidence=most((gpu.gap(int(start[place]), int(end[place])) for place in order), rows),
             occurrences=len(start),

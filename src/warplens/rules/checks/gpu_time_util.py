@@ -101,8 +101,10 @@ def check(
             subject=gpu.label,
             title=f"{gpu.label} was in use for {percent(used[low].sum() / max(part, 1))} of {duration(part)}",
             cause=f"In {int(low.sum())} of {chunks} equal chunks of the time from its first to its last operation ({duration(whole)}) the "
-            f"GPU was in use for less than {threshold:g} % of the time; it did nothing at all for {duration(lost)} in them.",
-            fix="Look at what the host did then: the rules gpu_waits_for_cpu, data_loader, small_kernels and unneeded_sync name the usual "
+            f"GPU was in use for less than {threshold:g} % of the time; it did nothing at all for "
+            f"{duration(lost)} in them.",
+            fix="Find out what the host did then: the rules gpu_waits_for_cpu, data_loader, "
+            "small_kernels and unneeded_sync name the usual "
             "reasons.",
             evidence=tuple(sorted(stretches, key=lambda row: (row.start - row.end, row.start))[:rows]),
             occurrences=len(stretches),

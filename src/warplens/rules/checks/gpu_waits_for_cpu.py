@@ -80,18 +80,22 @@ _WORK = (
     NATIVE,
 )  # what the program did, where the other kinds say what kept it from that
 _ADVICE = {
-    GC: "gc.freeze() after start-up, or collect where it hurts nobody: see gc_pauses.",
+    GC: "gc.freeze() after start-up, or collect when it does no harm: see gc_pauses.",
     GIL: "Another thread held Python's lock: see gil_contention.",
-    API: "Call it less often or ahead of time: memory from a pool, modules loaded before the loop, launches together in a CUDA graph.",
+    API: "Call it less often or ahead of time: memory from a pool, modules loaded before the loop, "
+    "launches together in a CUDA graph.",
     IMPORT: "Import at the top of the program.",
     OS: "Take this call off the launching thread, or make it ahead of time.",
-    CPU: "Too many threads for the CPUs: fewer workers, OMP_NUM_THREADS, or pin the launching thread to separate CPUs.",
+    CPU: "Too many threads for the CPUs: fewer workers, OMP_NUM_THREADS, or pin the launching "
+    "thread to separate CPUs.",
     RANGE: "Do this part ahead of time, in another thread, or on the GPU.",
-    OP: "The framework itself is what takes so long: torch.compile, CUDA graphs, larger batches.",
+    OP: "Reduce the framework's own overhead: torch.compile, CUDA graphs, larger batches.",
     FUNCTION: "Do this ahead of time, in another thread, or on the GPU.",
     NATIVE: "Do this ahead of time, in another thread, or on the GPU.",
-    _REST: "The host launches slowly everywhere: fewer and larger kernels (torch.compile, CUDA graphs, larger batches) keep the GPU busy.",
-    UNKNOWN: "Record more to see it: --sample=process-tree --python-sampling=true, -t nvtx,cuda,osrt,gc,gil, and NVTX ranges.",
+    _REST: "The host launches slowly everywhere: fewer and larger kernels (torch.compile, CUDA "
+    "graphs, larger batches) keep the GPU busy.",
+    UNKNOWN: "Record more to see it: --sample=process-tree --python-sampling=true, -t "
+    "nvtx,cuda,osrt,gc,gil, and NVTX ranges.",
 }
 
 
@@ -301,9 +305,7 @@ def _finding(
     if many:
         title = f"GPUs waited {duration(cover.total)} for the host in {len(several)} {kind}s"
     elif kind == UNKNOWN:
-        title = (
-            f"GPUs waited {duration(cover.total)} for the host, and nothing in the report says what it did"
-        )
+        title = f"GPUs waited {duration(cover.total)} for the host, but the report does not show its activity"
     elif kind == CPU:
         title = f"GPUs waited {duration(cover.total)} for the host, which had no free CPU"
     elif kind in (RANGE, OP) and name:
@@ -318,7 +320,7 @@ def _finding(
         + (
             f"It was in: {subject}.{once}"
             if kind != UNKNOWN
-            else "No range, call or sample shows what it did."
+            else "No range, call or sample shows its activity."
         ),
         fix=_ADVICE[kind],
         evidence=most(evidence),
@@ -394,7 +396,8 @@ def _spent(report: Report, selection: Selection, kind: str, name: str, thread: i
         RANGE: ("nvtx_ranges", f"thread = {thread} AND message::VARCHAR IN ({plain}, {quoted(name)})"),
         OP: (
             "nvtx_ranges",
-            f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, {quoted(name + ', ')}))",
+            f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, "
+            f"{quoted(name + ', ')}))",
         ),
     }.get(kind)
     if where is None or (kind in (RANGE, OP) and "#" in name):

@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 
 LINK = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"
 SCOPE = "run"
-_CALLS = "regexp_matches(a.name::VARCHAR, '^(cuda|cu|hip)(StreamBeginCapture|StreamEndCapture|Graph(Instantiate|Launch))')"
+_CALLS = (
+    "regexp_matches(a.name::VARCHAR, "
+    "'^(cuda|cu|hip)(StreamBeginCapture|StreamEndCapture|Graph(Instantiate|Launch))')"
+)
 
 
 def check(
@@ -103,7 +106,8 @@ def check(
             title=f"{counted(number, 'CUDA graph')} were captured at the start, within {duration(end - begin)}",
             cause=f"That is start-up, {percent((end - begin) / whole, 1)} of the time; "
             f"{counted(launched, 'launch')} of graphs followed. Capturing took "
-            f"{duration(_capturing(longest, made))} of it; the rest is what the program does in between, such as warm-up runs. The GPU had "
+            f"{duration(_capturing(longest, made))} of it; the rest is other work in between, such as "
+            "warm-up runs. The GPU had "
             f"nothing to do for {duration(idle)}.",
             fix="Leave the start out of averages and comparisons (--filter-time, --delay, a capture range), or capture fewer batch sizes.",
             evidence=tuple(evidence[:rows]),

@@ -85,11 +85,13 @@ def check(
         Finding(
             rule="graph_reinstantiation",
             subject="CUDA graphs",
-            title=f"CUDA graphs were made anew {counted(number, 'time')} for {many}",
+            title=f"CUDA graphs were instantiated again {counted(number, 'time')} for {many}",
             cause=f"The host spent {duration(length)} on instantiating graphs after the first had been "
             f"launched, {duration(length / number)} "
-            f"each, though they were hardly launched again; the GPU did nothing for {duration(spent.estimate)} because of it.",
-            fix="Capture once and launch the same executable graph; update it where parameters change (cudaGraphExecUpdate); pad or bucket "
+            f"each, although few launches used them; the GPU was idle for {duration(spent.estimate)} "
+            "because of it.",
+            fix="Capture once and launch the same executable graph; update it if parameters change "
+            "(cudaGraphExecUpdate); pad or bucket "
             "shapes that change.",
             evidence=located(report, evidence(made_only, spent, min(rows, number))),
             occurrences=number,

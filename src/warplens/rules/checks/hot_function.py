@@ -262,16 +262,25 @@ def _finding(one: _Wanted, native: NativePlaces, span: int, inclusive: bool) -> 
     cause = f"Its line {where} has {percent(at_line / held.sum)} of that."
     library = native.where(one.key)
     if inclusive:
-        fix = f"Of what it calls {callee} takes most: `warplens flame --kind python` shows all of it."
+        fix = f"Among its callees, {callee} takes most: `warplens flame --kind python` shows all of it."
     elif callee and in_callee >= _MOSTLY * held.sum:
         cause += f" {percent(in_callee / held.sum)} was in functions of {callee} that it calls."
-        fix = f"Call {callee} less often, or find its function that does the work at once; `warplens source` shows each line."
+        fix = (
+            f"Call {callee} less often, or find its function that does the work at once; `warplens "
+            "source` shows each line."
+        )
     elif library.startswith("in "):
         cause += f" It ran C code, most of it {library}."
-        fix = f"Call into {library.removeprefix('in ')} less often or with less to do; `warplens source` shows what each line takes."
+        fix = (
+            f"Call into {library.removeprefix('in ')} less often or with less work; `warplens "
+            "source` shows the time of each line."
+        )
     else:
         cause += " It ran Python's own bytecode." if library else ""
-        fix = "Do less in this function, keep its results, or hand whole arrays to compiled code; `warplens source` shows each line."
+        fix = (
+            "Do less in this function, keep its results, or hand whole arrays to compiled code; "
+            "`warplens source` shows each line."
+        )
     several = f" on {counted(len(held.threads), 'thread')}" if len(held.threads) > 1 else ""
     alone = " with the functions that it calls" if inclusive else ""
     starts, ends = (

@@ -74,7 +74,8 @@ def check(
                     title=f"Recording may have taken up to {duration(bound)} of {name}",
                     cause="Its warps wrote a record every "
                     f"{lived[some].sum() / max(records[some].sum(), 1):.0f} ns on average, and one takes "
-                    f"up to {cost:g} ns: up to {percent(min(share, 1.0))} of their time. Its short regions are shorter without.",
+                    f"up to {cost:g} ns: up to {percent(min(share, 1.0))} of their time. Its short "
+                    "regions are shorter without.",
                     fix="Fewer and larger regions, or fewer warps (`warps=`) or blocks (`sample_blocks=`).",
                     evidence=evidence(of, some, spent[some], texts=texts, rows=rows),
                     occurrences=len(some),
@@ -104,7 +105,7 @@ def check(
             findings.append(
                 Finding(
                     rule="intrakernel_overhead",
-                    subject=f"{name}: what was dropped",
+                    subject=f"{name}: dropped records",
                     title=f"{name} recorded more than its buffer holds",
                     cause=f"In {counted(len(missing), 'launch')} {' and '.join(what)}: sums by tag are too small, "
                     "and the end of the kernel is missing.",

@@ -103,7 +103,8 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         waited = sum(times.wait[role] for role in waiting)
         part = waited / max(waited + sum(times.work[role] for role in waiting), 1)
         texts = (
-            f"{name}: SMs held up for {duration(float(mean[at]))} on average, at most {duration(float(most[at]))}"
+            f"{name}: SMs held up for {duration(float(mean[at]))} on average, at most "
+            f"{duration(float(most[at]))}"
             for at in some.tolist()
         )
         findings.append(
@@ -111,9 +112,10 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
                 rule="intrakernel_starved_consumer",
                 subject=name,
                 title=f"{starves} of {name} wait {duration(float(own))} while {feeds} loads",
-                cause=f"In {counted(len(some), 'launch')} SMs were held up for "
+                cause=f"In {counted(len(some), 'launch')} SMs were delayed for "
                 f"{percent(own / max(span[some].sum(), 1))} of the time, on average, "
-                f"with {starves} waiting and {feeds} at work; {starves} waited for {percent(part)} of what they recorded.",
+                f"with {starves} waiting and {feeds} at work; {starves} waited for {percent(part)} "
+                "of what they recorded.",
                 fix="More stages in flight, larger copies (TMA, multicast), a second producer warp, or "
                 "loads that begin before the epilogue.",
                 evidence=evidence(of, some, mean[some], texts=texts, rows=rows),

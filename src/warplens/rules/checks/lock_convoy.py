@@ -116,7 +116,8 @@ def _finding(
         rule="lock_convoy",
         subject=function,
         title=f"{counted(who, 'thread')} waited for a lock in {function}, {counted(waits.num_rows, 'time')}",
-        cause=f"In {duration(cover.total)} at least one of them stood still there; the thread that waited longest lost {duration(alone)}.",
+        cause=f"In {duration(cover.total)} at least one of them was blocked there; the thread that "
+        f"waited longest lost {duration(alone)}.",
         fix="Do the work outside the lock and take it only to note the result, or give each thread its own data.",
         evidence=most(evidence),
         occurrences=waits.num_rows,

@@ -83,7 +83,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int =
                 "silence of rules about GPUs says nothing "
                 "about it.",
                 fix="Record GPU work too: warplens profile -t cuda; nsys with -t cuda; PyTorch's profiler with ProfilerActivity.CUDA. "
-                "`warplens doctor` says what keeps CUPTI from recording.",
+                "`warplens doctor` shows what prevents CUPTI from recording.",
                 evidence=_calls(report, selection, silent, condition="true", rows=rows),
                 occurrences=number,
                 severity="info",

@@ -87,11 +87,12 @@ def _unfinished(report: Report, selection: Selection, least: int) -> list[Findin
                     rule="nvtx_mistakes",
                     subject=f"unfinished {message or '[no name]'}",
                     title=f"{counted(len(unfinished), 'range')} {message or '[no name]'} {begun} and never {ended}",
-                    cause="They were still open when the process ended by itself: whatever came after each counts as a part of it.",
+                    cause="They were still open when the process ended by itself: everything after "
+                    "each start counts as a part of it.",
                     fix="Use `with annotate(…)`, or end the range in a `finally`; in C++ a scoped range.",
                     evidence=most(_rows(unfinished)),
                     occurrences=len(unfinished),
-                    wrong_when="If the thread was meant to stay in the range until the program ended.",
+                    wrong_when="The thread was meant to stay in the range until the program ended.",
                 )
             )
     return findings
@@ -128,13 +129,14 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
             rule="nvtx_mistakes",
             subject="crossing ranges",
             title=f"{counted(number, 'push/pop range')} ended within another that began in it",
-            cause=f"Such as {', '.join(texts[:3])}. Push/pop ranges of a thread are meant to nest; these were popped in another order than "
-            "they were pushed in, which only ranges of different domains can be.",
-            fix="Use `with annotate(…)`, which nests; start/end ranges for what overlaps.",
+            cause=f"Such as {', '.join(texts[:3])}. Push/pop ranges of a thread should nest; these "
+            "were popped in a different order than pushed, which is only possible across "
+            "domains.",
+            fix="Use `with annotate(…)`, which nests; use start/end ranges for code that overlaps.",
             evidence=most(_rows(crossed)),
             occurrences=number,
             confidence="medium",
-            wrong_when="If ranges of two libraries cross, and each library nests its own.",
+            wrong_when="Ranges of two libraries cross, and each library nests its own.",
         )
     ]
 
@@ -174,7 +176,7 @@ def _names(report: Report, least: int) -> list[Finding]:
                 subject=f"names in {place}",
                 title=f"{counted(row['names'], 'different name')} for {counted(row['ranges'], 'range')} in {place}",
                 cause=f"Most ranges have a unique name, such as {row['example']}: nothing is summed by name, and each takes memory.",
-                fix='Put what changes into the payload: annotate("step", payload=7).',
+                fix='Put the changing part into the payload: annotate("step", payload=7).',
                 evidence=(
                     Evidence(
                         table="nvtx_ranges",
@@ -186,7 +188,7 @@ def _names(report: Report, least: int) -> list[Finding]:
                     ),
                 ),
                 occurrences=row["names"],
-                wrong_when="If one of your tools reads these names.",
+                wrong_when="One of your tools reads these names.",
             )
         )
     return findings

@@ -119,8 +119,7 @@ def _of(
         subject=direction,
         title=f"{number_of_copies(number, 'pageable')} {_DIRECTIONS[direction]} took {duration(bound)} with the GPU doing nothing else",
         cause=f"{size(total)} went between pageable memory and the GPU at {rate:.1f} GB/s; {measured}. "
-        "CUDA moves such data through an internal "
-        "buffer, piece by piece.",
+        "CUDA moves such data through an internal buffer, in small pieces.",
         fix="Page-lock the memory once and use it again: pin_memory=True of the DataLoader, tensor.pin_memory(), cudaHostAlloc or "
         "cudaHostRegister.",
         evidence=tuple(sorted(evidence, key=lambda row: (row.start - row.end, row.start))[:rows]),

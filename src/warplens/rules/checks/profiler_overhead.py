@@ -107,7 +107,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
                     subject=f"rows of {table}",
                     title=f"Recording {counted(row['number'], 'row')} of {table} took {name} about {duration(spent)}",
                     cause=f"Each costs about {cost:.0f} ns on its thread, {percent(spent / work.total)} of the program's work.",
-                    fix="Record less of it: larger pieces, a higher threshold, or only a part of the run.",
+                    fix="Record less of it: larger ranges, a higher threshold, or only a part of the run.",
                     evidence=(
                         Evidence(
                             table="threads",
@@ -195,7 +195,8 @@ def _by_driver(report: Report, selection: Selection, work: Cover, least: float) 
                 cause=f"{counted(len(inside), 'time')} it flushed buffers or instrumented code, "
                 f"{percent(felt.total / work.total)} of the program's "
                 "work; calls of CUDA wait for it.",
-                fix="Record a shorter part, or fewer kinds of CUDA calls; leave what lies in these times out of comparisons.",
+                fix="Record a shorter part, or fewer kinds of CUDA calls; leave these times out of "
+                "comparisons.",
                 evidence=most(_evidence(inside)),
                 occurrences=len(inside),
                 bound=felt.total,
@@ -213,8 +214,8 @@ def _by_driver(report: Report, selection: Selection, work: Cover, least: float) 
             subject="tracing of CUDA outside of the work",
             title=f"The tracing of CUDA worked for {duration(start.total)} outside of the program's work",
             cause=f"{counted(len(outside), 'time')} it prepared itself or flushed buffers before the "
-            "first step and operation of a GPU, between "
-            "steps, or behind the last. The work itself is not slower for it.",
+            "first step and operation of a GPU, between steps, or after the last. The work itself is "
+            "not slower.",
             fix="Nothing; leave this time out of comparisons of the whole run.",
             evidence=most(_evidence(outside)),
             occurrences=len(outside),

@@ -63,7 +63,10 @@ def check(
     known = steps(report, selection)
     names = report.sql("SELECT DISTINCT demangled::VARCHAR AS name FROM kernels").column(0).to_pylist()
     between = ", ".join(quoted(name) for name in names if class_of(name) == "communication") or "NULL"
-    of = f"SELECT process FROM kernels WHERE demangled::VARCHAR IN ({between}) UNION SELECT process FROM collectives"
+    of = (
+        f"SELECT process FROM kernels WHERE demangled::VARCHAR IN ({between}) UNION SELECT process "
+        "FROM collectives"
+    )
     ranks = sorted(set(report.sql(of).column(0).to_pylist()) & set(numbers(known, "process").tolist()))
     if len(ranks) < 2:
         raise MissingData(
@@ -166,9 +169,11 @@ def _finding(
         subject=base_name(own.column("name")[0].as_py()),
         title=f"{capital(name)} has {percent(above)} more work in its steps than the {counted(len(ranks), 'rank')} on average",
         cause=f"Its GPU computed and copied for {duration(work[worst].sum() / number)} in a step, those of all ranks for "
-        f"{duration(mean.mean())} on average. It had most work in {times} of {counted(number, 'step')}. {why}. With equal work on all "
+        f"{duration(mean.mean())} on average. It had most work in {times} of "
+        f"{counted(number, 'step')}. {why}. With equal work on all "
         f"ranks a step would be {duration(estimate / number)} shorter.",
-        fix=f"Balance the work of {name} with the others by its cost: sequence lengths, experts, pipeline stages, what only one rank does.",
+        fix=f"Balance the work of {name} with the others by its cost: sequence lengths, experts, "
+        "pipeline stages, work that only one rank does.",
         evidence=evidence,
         occurrences=number,
         bound=bound,

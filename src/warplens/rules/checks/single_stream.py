@@ -86,9 +86,9 @@ def check(
                 rule="single_stream",
                 subject=gpu.label,
                 title=f"The default stream made small kernels of other streams wait {duration(bound)} on {gpu.label}",
-                cause=f"{counted(len(places), 'kernel')} had been launched and had a free stream, but "
-                "began only when a kernel of the legacy "
-                "default stream ended, or that when one of theirs did. All were small enough to run at once.",
+                cause=f"{counted(len(places), 'kernel')} had been launched on a free stream, but "
+                "began only when a kernel of the legacy default stream ended, or the other way "
+                "round. All were small enough to run at the same time.",
                 fix="Create streams with cudaStreamNonBlocking and keep the default stream empty, or "
                 "compile with --default-stream per-thread.",
                 evidence=tuple(

@@ -54,7 +54,10 @@ if TYPE_CHECKING:
 
 LINK = "https://docs.python.org/3/library/threading.html#event-objects"
 SLEEP, DISK, BASE = "sleeps", "waits for a disk", "waits for a database"
-_CALLS = "\"group\" = 'sleep' OR regexp_full_match(name::VARCHAR, 'fsync|fdatasync|msync|sync|syncfs|sync_file_range')"
+_CALLS = (
+    "\"group\" = 'sleep' OR regexp_full_match(name::VARCHAR, "
+    "'fsync|fdatasync|msync|sync|syncfs|sync_file_range')"
+)
 _LINES = (
     (re.compile(r"\b(u|nano)?sleep\s*\("), SLEEP),
     (re.compile(r"\b(fsync|fdatasync|msync)\s*\("), DISK),
@@ -64,9 +67,11 @@ _LIBRARY = re.compile(r"sqlite|libpq|duckdb|lmdb|libdb-")
 _OTHERS = 0.8  # of the time that a thread sleeps: others that work for so long are what it waits for
 _WORK = 0.1  # of the time that a thread sleeps: one that runs for less has nothing else to do
 _FIXES = {
-    SLEEP: "Wait for the thing itself (an event, a condition, a future), or sleep in a thread that has nothing else to do.",
+    SLEEP: "Wait for the result itself (an event, a condition, a future), or sleep in a thread that "
+    "has nothing else to do.",
     DISK: "Sync once for many writes, or in a separate thread.",
-    BASE: "Shorter transactions, one connection that writes, WAL mode of SQLite: while one writes, the others sleep and try again.",
+    BASE: "Shorter transactions, one connection that writes, WAL mode of SQLite: while one writes, "
+    "the others sleep and try again.",
 }
 
 

@@ -65,7 +65,8 @@ def check(
                 f"{duration(blocker.cover.total)} in all",
                 cause=f"They were of {counted(len(files), 'file')} and brought {moved:,} bytes, {average} "
                 "each: the storage is slow to answer.",
-                fix="Read ahead in other threads or processes, in larger pieces, or from a local copy; keep what is needed again.",
+                fix="Read ahead in other threads or processes, in larger pieces, or from a local "
+                "copy; keep data that is needed again.",
                 evidence=blocker.evidence(),
                 occurrences=len(blocker.calls),
                 bound=blocker.bound,

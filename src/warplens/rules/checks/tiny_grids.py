@@ -147,10 +147,11 @@ def _finding(
     return Finding(
         rule="tiny_grids",
         subject=row["name"],
-        title=f"{row['name']} ran for {duration(alone.total)} on {_shape(row)}, while the rest of the GPU had nothing to do",
+        title=f"{row['name']} ran for {duration(alone.total)} on {_shape(row)}, while the rest of the "
+        "GPU was idle",
         cause=f"{counted(own.num_rows, 'launch')} took {percent(alone.total / whole, 1)} of the time, with no other kernel beside: "
-        f"{processors - row['blocks']} of the {processors} multiprocessors were idle. With its work on all of them alike the kernel "
-        f"would take {duration(alone.total - won)}.",
+        f"{processors - row['blocks']} of the {processors} multiprocessors were idle. With its work "
+        f"spread over all of them the kernel would take {duration(alone.total - won)}.",
         fix="Divide the work among more blocks and threads (a grid-stride loop, partial sums, one block for each row), or give the kernel "
         "more at once.",
         evidence=most(evidence, rows),

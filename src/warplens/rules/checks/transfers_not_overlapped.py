@@ -84,13 +84,12 @@ def _of(gpu: GpuOperations, moved: Copies, rows: int, least: float) -> tuple[Fin
     shared = int(np.isin(gpu.stream[mine][lonely > 0], gpu.stream[gpu.kind != COPY]).sum())
     pageable = int(moved.pageable[place][lonely > 0].sum())
     total = size(int(moved.bytes[place][lonely > 0].sum()))
-    why = (
-        [f"{shared:,} of them are in a stream with kernels, where one waits for the other."] if shared else []
-    )
+    why = [f"{shared:,} of them share a stream with kernels, and each waits for the other."] if shared else []
     why += [f"{pageable:,} of them use pageable memory, which must be page-locked first."] if pageable else []
     if alone.total > free:
         why.append(
-            f"Kernels ran for only {duration(free)} without a copy: no more can be hidden, the rest can only be won by moving less."
+            f"Kernels ran for only {duration(free)} without a copy: no more can be hidden, the "
+            "rest can only be won by moving less."
         )
     finding = Finding(
         rule="transfers_not_overlapped",
@@ -115,7 +114,10 @@ def _row(
 ) -> Evidence:
     which = int(np.flatnonzero(mine)[number])
     values = {"bytes": int(moved.bytes[place]), "alone_ns": lonely}
-    text = f"copy {moved.kind[place]} on stream {int(gpu.stream[which])}, {duration(lonely)} of it without a kernel"
+    text = (
+        f"copy {moved.kind[place]} on stream {int(gpu.stream[which])}, {duration(lonely)} of it "
+        "without a kernel"
+    )
     return Evidence(
         table="memcpys",
         id=int(gpu.id[which]),

@@ -86,7 +86,10 @@ def check(
     devices = gpus(report, selection)
     if not report.tables["cuda_api"] and not report.tables["um_events"]:
         raise MissingData("does not distinguish managed memory.")
-    managed = f"SELECT DISTINCT process FROM cuda_api WHERE {_ALLOCATES} UNION SELECT DISTINCT process FROM um_events"
+    managed = (
+        f"SELECT DISTINCT process FROM cuda_api WHERE {_ALLOCATES} UNION SELECT DISTINCT process "
+        "FROM um_events"
+    )
     processes = set(report.sql(managed).column(0).to_pylist())
     begin, end = edges(report, selection)
     findings = []
@@ -182,7 +185,8 @@ def _finding(
             WHERE process = {gpu.process} AND device = {gpu.device} AND kind IN ('HtoD', 'DtoH') GROUP BY kind ORDER BY kind DESC"""
     ).to_pylist()
     pages = "; ".join(
-        f"{size(row['bytes'] or 0)} moved to the {'GPU' if row['kind'] == 'HtoD' else 'host'} in {counted(row['pieces'], 'piece')}"
+        f"{size(row['bytes'] or 0)} moved to the {'GPU' if row['kind'] == 'HtoD' else 'host'} in "
+        f"{counted(row['pieces'], 'piece')}"
         for row in moved
     )
     launches = zip(
@@ -204,17 +208,21 @@ def _finding(
         for text in (f"{of} took {duration(longer)} longer for its pages",)
     )
     compared = (
-        f"took at least {_SLOWER} times as long as other launches of the same kernels, each after the host had had its turn."
+        f"took at least {_SLOWER} times as long as other launches of the same kernels, each after "
+        "the host had had its turn."
         if slow.compared
         else "waited for pages in each launch: none of them met its pages on the GPU."
     )
     finding = Finding(
         rule="unified_memory_migration",
         subject=gpu.label,
-        title=f"Kernels on managed memory took {duration(lost)} longer where its pages had to come from the host",
+        title=f"Kernels on managed memory took {duration(lost)} longer because pages had to come from "
+        "the host",
         cause=f"{counted(len(slow.id), 'launch')}, most of all of {name}, {compared}{f' {pages}.' if pages else ''} "
-        f"Before the slow ones the GPU had nothing to do for {duration(int(slow.pause.sum()))}, in which pages went back to the host.",
-        fix="Prefetch the pages (cudaMemPrefetchAsync) to where they are needed next, or use cudaMalloc and copy what the host needs."
+        f"Before the slow ones the GPU had nothing to do for {duration(int(slow.pause.sum()))}, in "
+        "which pages went back to the host.",
+        fix="Prefetch the pages (cudaMemPrefetchAsync) to their next user, or use cudaMalloc and "
+        "copy the data that the host needs."
         + ("" if pages else " --cuda-um-migrations records how much moves."),
         evidence=most(evidence, rows),
         occurrences=len(slow.id),

@@ -109,10 +109,11 @@ def _decode(raw: Array, head: Array, generation: int) -> Decoded:
     )
     if _wanted(head, generation) == layout.MISMATCH:
         decoded.notes.append(
-            "the kernel was compiled for another mode or ring: none, or not all, of its warps could record into this buffer"
+            "the kernel was compiled for another mode or ring: none, or not all, of its warps "
+            "could record into this buffer"
         )
     if there < head["units"]:
-        decoded.notes.append(f"the buffer is cut off: {there} of {head['units']} units are there")
+        decoded.notes.append(f"the buffer is truncated: it has {there} of {head['units']} units")
     pieces = np.ndarray(
         (there, 4), np.complex128, raw.data, layout.HEADER_BYTES, (stride, 16)
     )  # 16 bytes at once
@@ -189,7 +190,7 @@ def _spans(own: Array, decoded: Decoded) -> tuple[Array, Array, Array]:
     backwards = ended & ((own["time_end"] < own["time_begin"]) | (own["clock_end"] < own["clock_begin"]))
     if backwards.any():
         decoded.notes.append(
-            f"{np.count_nonzero(backwards)} units end before they begin, and are taken as not ended"
+            f"{np.count_nonzero(backwards)} units end before they begin, and count as not ended"
         )
         ended = ended & ~backwards
     name = "time" if decoded.clock == "globaltimer" else "clock"

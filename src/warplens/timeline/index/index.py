@@ -150,8 +150,8 @@ class LaneIndex:
                     f"{store.path}: the tables of the part {manifest.id} cannot be read: {error}"
                 ) from error
         raise ReportError(
-            f"cannot write the index of {store.path}: {failed or 'another user owns the report'}; "
-            f"there is no room for it in {' or '.join(map(str, places)) or 'a cache'}"
+            f"cannot write the index of {store.path}: {failed or 'another user owns the report'}; it "
+            f"cannot be written to {' or '.join(map(str, places)) or 'a cache'}"
         ) from failed
 
     def viewport(

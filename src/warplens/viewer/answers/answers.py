@@ -48,7 +48,7 @@ class View:
     def report(self, number: int) -> Opened:
         """Return one report. Raises MissingData where there is none of that number."""
         if not 0 <= number < len(self.reports):
-            raise MissingData(f"there is no report {number} in this view")
+            raise MissingData(f"this view has no report {number}")
         return self.reports[number]
 
 

@@ -48,7 +48,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (Busy, 503),
     (WarplensError, 500),
 )
-_GONE = "\nWas the report moved or removed? Then open it anew."
+_GONE = "\nIf the report was moved or removed, open it again."
 _NO_FILE = ("No such file", "No files found")  # as Arrow and DuckDB say it
 _Endpoint = Callable[["Request"], Awaitable[Response]]
 _Ask = Callable[[Parameters], Callable[[], Any]]

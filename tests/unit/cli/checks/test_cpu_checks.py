@@ -64,9 +64,12 @@ def _found(kernel: Kernel) -> dict[str, tuple[str, str]]:
 
 def test_all_is_allowed() -> None:
     found = _found(Answers(paranoid=1))
-    sampled = "native stacks are sampled by the processor's cycles, 1,000 a second, time in the kernel and its frames included"
+    sampled = (
+        "native stacks are sampled by the processor's cycles, 1,000 a second, time in the kernel "
+        "and its frames included"
+    )
     assert found["perf"] == ("ok", sampled)
-    assert found["thread states"] == ("ok", "each switch of a thread is seen")
+    assert found["thread states"] == ("ok", "each context switch is recorded")
     assert found["python stacks"] == ("ok", "Python stacks are read by process_vm_readv")
 
 
