@@ -210,7 +210,7 @@ PLAIN = {
     "spins": Plain(
         SPINS, "spinning", "OpenMP", "OMP_NUM_THREADS", ({"OMP_NUM_THREADS": "6"}, {"OMP_NUM_THREADS": "1"})
     ),
-    "sleeps": Plain(SLEEPS, "sleeping", "poll (program.py) sleeps", "Wait for the thing itself"),
+    "sleeps": Plain(SLEEPS, "sleeping", "poll (program.py) sleeps", "Wait for the result itself"),
     "locked": Plain(LOCKED, "sleeping", "store (program.py) waits for a database", "WAL"),
     "writers": Plain(WRITERS, "sleeping", "store (program.py) waits for a database", "8 threads stood still"),
     "blocks": Plain(

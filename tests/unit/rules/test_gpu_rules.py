@@ -340,7 +340,7 @@ def test_allocator_churn_where_memory_is_short(tmp_path: Path) -> None:
     main     |                                                                     """
     finding = one(drawn(tmp_path, looped(bursts, 16)), "allocator_churn")
     assert "Memory was given back in 15 bursts, to allocate again" in finding.cause
-    assert finding.fix.startswith("Less memory at its peak")
+    assert finding.fix.startswith("Reduce peak memory")
     refused = {"cudaFree": {"result": 2}}
     finding = one(drawn(tmp_path / "refused", looped(CHURN, 16), cuda=refused), "allocator_churn")
     assert f"{finding.occurrences} calls returned out of memory." in finding.cause
