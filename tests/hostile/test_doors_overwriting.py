@@ -67,7 +67,9 @@ def test_a_file_of_the_user_keeps_all_of_it(place: Callable[[Path], Path], tmp_p
     thesis.parent.mkdir(exist_ok=True)
     thesis.write_text("years of work")
     before = everything(tmp_path)
-    with pytest.raises(ReportError, match=rf"does not overwrite it: .*{thesis.name}.*\n.*Move these files away"):
+    with pytest.raises(
+        ReportError, match=rf"does not overwrite it: .*{thesis.name}.*\n.*Move these files away"
+    ):
         overwrite(report)
     assert everything(tmp_path) == before
 

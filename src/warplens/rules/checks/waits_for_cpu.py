@@ -125,7 +125,7 @@ def _words(
         f"On average {wanted:.1f} threads of this run wanted one of {counted(there, 'CPU')}: {who} waited."
     )
     if others is not None:
-        cause += f" Other processes of the machine used {others:.1f} of the CPUs."
+        cause += f" Other processes on the machine used {others:.1f} CPUs."
     if wanted > there:
         return (
             cause,
@@ -137,7 +137,7 @@ def _words(
             "Run it while others do not use the machine, or reserve CPUs for it (taskset, a cgroup).",
         )
     if others is not None and own + others < _FULL * there:
-        cause += f" Only {own + others:.1f} of the CPUs were in use in all."
+        cause += f" Only {own + others:.1f} CPUs were in use in total."
         return (
             cause,
             "A limit may keep it from CPUs that are free: cpu.max of its cgroup (docker --cpus), or an affinity (taskset).",
