@@ -20,9 +20,9 @@ Allocate once, before the loop. Or use an allocator that keeps its memory: PyTor
 `torch.cuda.empty_cache()` in the loop; with `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` if
 sizes vary), `cudaMallocAsync` with a memory pool, or RMM.
 
-## When it is wrong
-The recording is so short that the program was still warming up. Shapes change and memory is nearly
-full, so that PyTorch must free blocks to get others: then use less memory, not another allocator.
+## When it does not apply
+If the recording is so short that the program was still warming up. If shapes change and memory is
+nearly full, PyTorch must free blocks to get others: then use less memory, not another allocator.
 Bursts alone do not show which code caused them.
 """
 

@@ -15,9 +15,9 @@ Send requests ahead and collect the replies later, request many items at once, u
 connections or asyncio, or cache replies. If a tracker or logger sends metrics in the loop, let a
 separate thread do that.
 
-## When it is wrong
-The thread's task is to wait, as in a server, and its NVTX range only says so. The next request
-depends on the reply.
+## When it does not apply
+If the thread's task is to wait, as in a server, and its NVTX range only says so. If the next
+request depends on the reply.
 """
 
 from __future__ import annotations

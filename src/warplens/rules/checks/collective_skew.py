@@ -16,10 +16,10 @@ Typical causes: unequal work (sequence lengths, experts, pipeline stages), one s
 rank that logs, saves or evaluates, a GPU with lower clocks, a slow node. Balance the work by cost
 instead of count, or overlap the collective with the computation after it.
 
-## When it is wrong
-The skew is smaller than the error of the clocks: clocks of different hosts agree to between 10 us
-and 1 ms. The waiting rank has no other work: then less skew saves nothing. A different rank is last
-each time: then balancing saves less than stated.
+## When it does not apply
+If the skew is smaller than the error of the clocks: clocks of different hosts agree to between 10
+us and 1 ms. If the waiting rank has no other work, less skew saves nothing. If a different rank is
+last each time, balancing saves less than stated.
 """
 
 from __future__ import annotations

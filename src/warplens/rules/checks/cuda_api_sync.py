@@ -16,8 +16,9 @@ and let the host wait for an event as late as possible. In PyTorch these calls h
 `.cpu()`, `.nonzero()`, `if tensor:`, `print(tensor)` and `torch.cuda.synchronize()`; the rule
 `unneeded_sync` names their places in the program.
 
-## When it is wrong
-The host needs a result before it can continue. The host only waits for something else afterwards.
+## When it does not apply
+If the host needs a result before it can continue. If the host only waits for something else
+afterwards.
 """
 
 from __future__ import annotations

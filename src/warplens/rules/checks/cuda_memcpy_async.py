@@ -16,9 +16,9 @@ Use page-locked memory with `non_blocking=True`: `pin_memory=True` of a PyTorch 
 `tensor.pin_memory()`, `cudaHostAlloc`, `cudaHostRegister`. Read values on the host
 (`tensor.item()`, `.cpu()`, `print(loss)`) every hundredth step only.
 
-## When it is wrong
-The host needs the value before it can continue: then the wait remains with any memory. Another
-thread keeps the GPU busy, or the host has nothing else to do: then there is nothing to save.
+## When it does not apply
+If the host needs the value before it can continue: the wait remains with any memory. If another
+thread keeps the GPU busy, or the host has nothing else to do, there is nothing to save.
 """
 
 from __future__ import annotations

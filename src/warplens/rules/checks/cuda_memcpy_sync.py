@@ -15,9 +15,9 @@ Use `cudaMemcpyAsync` with page-locked memory in a separate stream, and let the 
 the data wait for an event. In PyTorch: `tensor.to(device, non_blocking=True)` from pinned memory.
 Copy to the host only when the value is needed, and as late as possible.
 
-## When it is wrong
-The host needs the data immediately: then the wait only moves. Another thread keeps the GPU busy:
-then there is nothing to save.
+## When it does not apply
+If the host needs the data immediately, the wait only moves. If another thread keeps the GPU busy,
+there is nothing to save.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ until then, so that the GPU becomes idle afterwards.
 ## What to do
 Use `cudaMemsetAsync` in the stream that uses the memory.
 
-## When it is wrong
-The host reads the memory next: then the wait only moves.
+## When it does not apply
+If the host reads the memory next, the wait only moves.
 """
 
 from __future__ import annotations

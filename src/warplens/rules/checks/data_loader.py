@@ -23,10 +23,10 @@ Use more workers (`num_workers`) that load ahead (`prefetch_factor`, `persistent
 larger files, and keep in memory what fits. In the main process (`num_workers=0`), loading cannot
 overlap with anything.
 
-## When it is wrong
-Only the first batch of each epoch is slow: then the start of the workers is the cost
-(`persistent_workers`). A range with such a name contains more than loading. A GPU still has work
-while the thread waits: that part is not in the estimate.
+## When it does not apply
+If only the first batch of each epoch is slow: the cost is the start of the workers
+(`persistent_workers`). If a range with such a name contains more than loading. If a GPU still has
+work while the thread waits, that part is not in the estimate.
 """
 
 from __future__ import annotations

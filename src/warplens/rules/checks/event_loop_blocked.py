@@ -16,9 +16,9 @@ Move blocking or computing code off the loop with `await asyncio.to_thread(funct
 by asynchronous ones (`asyncio.sleep`, `httpx.AsyncClient`, an asynchronous database driver). Put
 `await asyncio.sleep(0)` into long loops. `asyncio.run(main(), debug=True)` logs such callbacks.
 
-## When it is wrong
-The loop has nothing else to do during that time. One function runs in many callbacks without a
-pause between them: then samples may take them for one.
+## When it does not apply
+If the loop has nothing else to do during that time. If one function runs in many callbacks without
+a pause between them, samples may take them for one.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ result is needed. Divide experts and tensor parallel layers into chunks. Communi
 accumulate gradients under `no_sync()`, send bfloat16, put tensor parallel ranks on one node. If
 ranks wait for the last one, balance their work: see `collective_skew`.
 
-## When it is wrong
-All of the computation needs the result first. Overlapping kernels share multiprocessors and
+## When it does not apply
+If all of the computation needs the result first. Overlapping kernels share multiprocessors and
 bandwidth, so that both take longer: the estimate ignores that. A report of one rank cannot
 distinguish waiting from data transfer.
 """

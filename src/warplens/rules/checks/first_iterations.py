@@ -17,8 +17,9 @@ PyTorch's `schedule(wait, warmup, active)`. If start-up itself matters, keep com
 (`TORCHINDUCTOR_CACHE_DIR`, `TRITON_CACHE_DIR`, `CUDA_CACHE_PATH`), and load modules eagerly if the
 first requests matter (`CUDA_MODULE_LOADING=EAGER`).
 
-## When it is wrong
-The first steps do other work, such as a longer warm-up of the data. Steps become shorter by design.
+## When it does not apply
+If the first steps do other work, such as a longer warm-up of the data. If steps become shorter by
+design.
 """
 
 from __future__ import annotations

@@ -20,10 +20,10 @@ saves a part. Or call `gc.disable()` and collect when a pause does no harm, in a
 step, which saves everything. Both cost memory: garbage in cycles stays until the next collection.
 Remove calls of `gc.collect()` from the loop.
 
-## When it is wrong
-A GPU has enough queued work for the pause: then there is no finding. The program makes cyclic
-garbage faster than memory lasts: then collections are necessary, and only the visits to living
-objects can be saved.
+## When it does not apply
+If the program makes cyclic garbage faster than memory lasts: collections are necessary, and only
+the visits to living objects can be saved. If a GPU has enough queued work for the pause, there is
+no finding.
 """
 
 from __future__ import annotations

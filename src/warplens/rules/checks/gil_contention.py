@@ -19,9 +19,9 @@ that release the lock, such as NumPy. Threads beside an event loop (FastAPI endp
 instead of `async def`; `run_in_executor`): make short handlers `async def`, so that no call moves
 to a thread and back.
 
-## When it is wrong
-The waiting threads have nothing urgent to do. There are fewer CPUs than threads: without the lock
-they would wait for a CPU.
+## When it does not apply
+If the waiting threads have nothing urgent to do. If there are fewer CPUs than threads: without the
+lock they would wait for a CPU.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ Find out what the host did in the gaps: the rule `gpu_waits_for_cpu` shows it, f
 gaps, too. Typical causes are data loading, writing of checkpoints, evaluation on the host, and
 compilation.
 
-## When it is wrong
-The program had no work for the GPU, e.g. a server between requests. Another process used the GPU
-during the gaps.
+## When it does not apply
+If the program had no work for the GPU, e.g. a server between requests. If another process used the
+GPU during the gaps.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ it was idle.
 Find out what the host did in these chunks: the rules `gpu_waits_for_cpu`, `data_loader`,
 `small_kernels` and `unneeded_sync` name the usual causes.
 
-## When it is wrong
-Another process uses the GPU, or the program has no work for it: then nothing is lost. The rule only
+## When it does not apply
+If another process uses the GPU, or the program has no work for it, nothing is lost. The rule only
 measures time: a kernel on one of 132 multiprocessors counts like one on all, and so does a tiny
 copy. A GPU that looks busy may still be badly used: check its metrics.
 """

@@ -20,9 +20,9 @@ Move the work in the gaps off the launching thread, do it ahead of time, or do i
 framework's own operations fill many gaps, torch.compile or CUDA graphs reduce the number of
 launches.
 
-## When it is wrong
-The program had no work for the GPU, e.g. a server between requests. The host itself waited for
-another process. A profiler made the host slow: see `profiler_overhead`.
+## When it does not apply
+If the program had no work for the GPU, e.g. a server between requests. If the host itself waited
+for another process. If a profiler made the host slow: see `profiler_overhead`.
 """
 
 from __future__ import annotations

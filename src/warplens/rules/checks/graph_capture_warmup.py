@@ -16,8 +16,8 @@ requests. If the start itself matters, capture fewer sizes (vLLM: `cudagraph_cap
 `--cuda-graph-bs`, `--cuda-graph-max-bs`), the largest first so that they share a memory pool, or
 capture a size at its first request.
 
-## When it is wrong
-The program creates graphs repeatedly for other reasons, and launches each only once: see
+## When it does not apply
+If the program creates graphs repeatedly for other reasons, and launches each only once: see
 `graph_reinstantiation`.
 """
 

@@ -16,8 +16,8 @@ memory. If parameters or shapes of few kernels change, update the graph (`cudaGr
 `torch.compile(mode="reduce-overhead")` each new shape is a new graph (use `mark_dynamic` or
 padding). `torch._logging.set_logs(cudagraphs=True)` shows them.
 
-## When it is wrong
-The recording shows only the warm-up, which creates a graph for each batch size and launches it
+## When it does not apply
+If the recording shows only the warm-up, which creates a graph for each batch size and launches it
 thousands of times later.
 """
 

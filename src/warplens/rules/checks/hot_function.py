@@ -17,10 +17,10 @@ Examine the lines of the function (`warplens source`). In Python bytecode: do le
 results, pass whole arrays to NumPy or similar. In a library: find the call that does the same work
 in one piece, or request less of it.
 
-## When it is wrong
-The function does the purpose of the program in the best possible way. It waits in a loop, which
-looks like work. Another thread decides how long the program takes. For programs that use a GPU, see
-`gpu_waits_for_cpu` instead.
+## When it does not apply
+If the function does the purpose of the program in the best possible way. If it waits in a loop,
+which looks like work. If another thread decides how long the program takes. For programs that use a
+GPU, see `gpu_waits_for_cpu` instead.
 """
 
 from __future__ import annotations

@@ -16,10 +16,10 @@ persistent kernel, let blocks take tiles from a counter instead of a fixed list.
 `warplens stats -r intrakernel_imbalance` lists the launches, `intrakernel_sum:by=sm` the regions of
 slow SMs.
 
-## When it is wrong
-Another kernel fills the idle SMs: then nothing is lost. The recorder of a kernel begins late or
-ends early: then the kernel looks more or less even than it is. A block is slow because its SM
-shares memory or power with others.
+## When it does not apply
+If another kernel fills the idle SMs, nothing is lost. If the recorder of a kernel begins late or
+ends early, the kernel looks more or less even than it is. If a block is slow because its SM shares
+memory or power with others.
 """
 
 from __future__ import annotations

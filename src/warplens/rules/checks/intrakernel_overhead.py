@@ -15,9 +15,9 @@ Put regions around larger pieces of code, remove the innermost ones, record only
 (`warps=`) or blocks (`sample_blocks=`), and allocate as many slots as the finding says.
 `enabled=False` builds the kernel without recording, for comparison.
 
-## When it is wrong
-The cost is an upper bound, not a measurement of this kernel: a warp that waits anyway records for
-free. On GPUs other than Hopper the cost differs.
+## When it does not apply
+If the warps wait anyway, they record for free: the cost is an upper bound, not a measurement of
+this kernel. If the GPU is not a Hopper, the cost differs.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ accesses), or a second producer warp. Start loading the next tile before the epi
 one. Use smaller tiles if shared memory limits the number of stages. Find what delays the producer
 itself: `warplens stats -r intrakernel_sum:by=role,intrakernel_roles,intrakernel_overlap`.
 
-## When it is wrong
-The wait is the latency of a block's first load, which no pipeline hides. The memory bandwidth
-limits the kernel. A region named after loading does something else. A region around an asynchronous
-copy ends when the copy is issued: if all roles wait, the data is in flight, and that time does not
-count here. With `sample_blocks`, only some blocks are judged.
+## When it does not apply
+If the wait is the latency of a block's first load, which no pipeline hides. If the memory bandwidth
+limits the kernel. If a region named after loading does something else. If all roles wait, the data
+is in flight, because a region around an asynchronous copy ends when the copy is issued: that time
+does not count here. With `sample_blocks`, only some blocks are judged.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ Choose the block size, or the number of splits, so that blocks fill whole waves.
 smaller, so that the last wave is a small part of the whole. Or launch as many blocks as fit, and
 let each take tile after tile (a persistent kernel, stream-K).
 
-## When it is wrong
-There are many waves of uneven blocks: then there is no real last wave, and the rule
-`intrakernel_imbalance` measures the loss. Another kernel fills the idle SMs: then nothing is lost.
+## When it does not apply
+If there are many waves of uneven blocks, there is no real last wave: the rule
+`intrakernel_imbalance` measures the loss. If another kernel fills the idle SMs, nothing is lost.
 SMs that ran no block do not count.
 """
 

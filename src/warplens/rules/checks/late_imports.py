@@ -13,8 +13,8 @@ which then says nothing about the others.
 Import at the top of the program, or call the function once before the loop. Lazy imports inside of
 functions run at the first call of the function.
 
-## When it is wrong
-The run has few steps, and a fast start matters more: then the imports take the same time at either
+## When it does not apply
+If the run has few steps and a fast start matters more: the imports take the same time at either
 place.
 """
 

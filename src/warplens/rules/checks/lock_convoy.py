@@ -14,10 +14,10 @@ Each hand-over also costs a thread switch.
 Work outside the lock, and hold it only to store the result. Or give each thread its own data and
 combine it at the end, or split the lock.
 
-## When it is wrong
-The lock protects something that only one thread can use at a time, such as a single disk. There are
-too few CPUs for more than one of the threads. The lock signals an event, in code that this rule
-does not know.
+## When it does not apply
+If the lock protects something that only one thread can use at a time, such as a single disk. If
+there are too few CPUs for more than one of the threads. If the lock signals an event, in code that
+this rule does not know.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ Train in `torch.autocast("cuda", dtype=torch.bfloat16)`, allow TF32
 (`torch.set_float32_matmul_precision("high")`; in JAX `jax.default_matmul_precision`), and make
 sizes multiples of 8 (16-bit) or 16 (8-bit).
 
-## When it is wrong
-The results must be exact. Memory limits the products, as with a batch of one: then tensor cores
-have little to do. Another process used the GPU: metrics describe the whole device.
+## When it does not apply
+If the results must be exact. If memory limits the products, as with a batch of one: tensor cores
+have little to do. If another process used the GPU: metrics describe the whole device.
 """
 
 from __future__ import annotations

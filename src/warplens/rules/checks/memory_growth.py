@@ -15,8 +15,9 @@ Check what the named function or range keeps: lists and dictionaries that only g
 a limit, tensors that hold a gradient graph, closures. `memray` records every allocation: the
 finding contains the command.
 
-## When it is wrong
-The program must keep all of its results until it ends. The allocator keeps freed memory for reuse.
+## When it does not apply
+If the program must keep all of its results until it ends. If the allocator keeps freed memory for
+reuse.
 """
 
 from __future__ import annotations

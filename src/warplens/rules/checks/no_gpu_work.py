@@ -15,9 +15,9 @@ If the calls fail, read the program's messages, and look up the error numbers (c
 and PyTorch's profiler if `ProfilerActivity.CUDA` is missing or another profiler uses CUPTI.
 `warplens doctor` shows what prevents CUPTI from recording.
 
-## When it is wrong
-The program was killed just after its first launches, before the GPU's records were fetched. All
-launches were captured into a graph that was never launched.
+## When it does not apply
+If the program was killed just after its first launches, before the GPU's records were fetched. If
+all launches were captured into a graph that was never launched.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ Use `with annotate(…)` (RAII in C++), which ends its range also after an excep
 ranges for code that does not nest or that ends in another thread. Put numbers into the payload
 instead of the name: `annotate("step", payload=7)`.
 
-## When it is wrong
-The thread was meant to be in the range until the program ended. Ranges of two libraries cross, and
-each library nests its own.
+## When it does not apply
+If the thread was meant to be in the range until the program ended. If ranges of two libraries
+cross, and each library nests its own.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _unfinished(report: Report, selection: Selection, least: int) -> list[Findin
                     fix="Use `with annotate(…)`, or end the range in a `finally`; in C++ a scoped range.",
                     evidence=most(_rows(unfinished)),
                     occurrences=len(unfinished),
-                    wrong_when="The thread was meant to stay in the range until the program ended.",
+                    wrong_when="If the thread was meant to stay in the range until the program ended.",
                 )
             )
     return findings
@@ -136,7 +136,7 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
             evidence=most(_rows(crossed)),
             occurrences=number,
             confidence="medium",
-            wrong_when="Ranges of two libraries cross, and each library nests its own.",
+            wrong_when="If ranges of two libraries cross, and each library nests its own.",
         )
     ]
 
@@ -188,7 +188,7 @@ def _names(report: Report, least: int) -> list[Finding]:
                     ),
                 ),
                 occurrences=row["names"],
-                wrong_when="One of your tools reads these names.",
+                wrong_when="If one of your tools reads these names.",
             )
         )
     return findings

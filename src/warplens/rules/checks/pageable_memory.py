@@ -14,10 +14,10 @@ Allocate with `cudaHostAlloc`, or use `cudaHostRegister` on existing memory. In 
 `pin_memory=True` of a `DataLoader`, `tensor.pin_memory()`, `torch.empty(..., pin_memory=True)` for
 results. Page-lock buffers once and reuse them: locking pages takes longer than copying.
 
-## When it is wrong
-Copies are small (up to about 10 KB): latency limits them with any memory. The GPU can read pageable
-memory (Grace Hopper, HMM): then there may be no difference. Too much page-locked memory harms the
-rest of the machine, because it cannot be swapped.
+## When it does not apply
+If copies are small (up to about 10 KB): latency limits them with any memory. If the GPU can read
+pageable memory (Grace Hopper, HMM), there may be no difference. Too much page-locked memory harms
+the rest of the machine, because it cannot be swapped.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ Record less: leave out unneeded sources (`-t`), raise thresholds (`--osrt-thresh
 larger pieces of code, trace fewer Python functions, or record only a part of the run
 (`--capture-range`, `--duration`).
 
-## When it is wrong
-The machine is faster or slower than the one on which the costs were measured. CUPTI itself makes
+## When it does not apply
+If the machine is faster or slower than the one on which the costs were measured. CUPTI itself makes
 each CUDA call slower; the rule does not know by how much unless CUPTI reports it.
 """
 

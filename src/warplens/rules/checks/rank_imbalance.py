@@ -15,9 +15,9 @@ More kernels or more data on one rank: balance by cost instead of count (sequenc
 experts by tokens, pipeline stages by layers), and distribute logging, saving and evaluation. The
 same kernels, but slower: check clocks, heat, other programs on that GPU, and the PCIe slot.
 
-## When it is wrong
-The ranks do not wait for each other in each step. The others have other work to do while they wait.
-Only a few steps were recorded, and their load differs by chance.
+## When it does not apply
+If the ranks do not wait for each other in each step. If the others have other work to do while they
+wait. If only a few steps were recorded, their load differs by chance.
 """
 
 from __future__ import annotations

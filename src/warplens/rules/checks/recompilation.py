@@ -19,10 +19,10 @@ changing values out of the guards: a tensor instead of a Python number; `torch._
 or `dynamic=True` for sizes; shapes padded to a few sizes; the last batch dropped
 (`drop_last=True`). In JAX, pad shapes, and make only values that hardly change static arguments.
 
-## When it is wrong
-The same line does something new for the first time, such as the first evaluation. Each shape recurs
-often in a long run: then the compilations end. The times come from Python samples: each compilation
-is off by about 10 ms.
+## When it does not apply
+If the same line does something new for the first time, such as the first evaluation. If each shape
+recurs often in a long run, the compilations end. The times come from Python samples: each
+compilation is off by about 10 ms.
 """
 
 from __future__ import annotations

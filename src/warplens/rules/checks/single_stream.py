@@ -14,9 +14,9 @@ Two streams of small kernels then run like one, and most of the GPU is idle.
 Give each stream its own work (`cudaStreamNonBlocking`, `torch.cuda.Stream`) and keep the default
 stream empty, or compile with `--default-stream per-thread`. Order dependent work with events.
 
-## When it is wrong
-The work of one stream needs the result of the other, and the program relies on the default stream
-for the order. Each kernel uses the full memory bandwidth: then two at once are no faster.
+## When it does not apply
+If the work of one stream needs the result of the other, and the program relies on the default
+stream for the order. If each kernel uses the full memory bandwidth, two at once are no faster.
 """
 
 from __future__ import annotations

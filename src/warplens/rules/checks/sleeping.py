@@ -19,9 +19,9 @@ Wait for the result itself: an event, a condition, a future, `select`. A busy da
 writing connection, shorter transactions, SQLite's `journal_mode=WAL`. Many fsyncs: use one for many
 writes, in a separate thread.
 
-## When it is wrong
-The program is meant to wait, such as between two measurements or before it polls a service again.
-Data must be on the disk before the next step begins.
+## When it does not apply
+If the program is meant to wait, such as between two measurements or before it polls a service
+again. If data must be on the disk before the next step begins.
 """
 
 from __future__ import annotations

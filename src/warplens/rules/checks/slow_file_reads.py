@@ -16,9 +16,9 @@ Read ahead in other threads or processes (`num_workers` and `prefetch_factor` of
 `posix_fadvise`), read larger pieces, pack small files into few large ones, copy the data to a local
 disk first, and keep data that is needed again.
 
-## When it is wrong
-The data is needed once and immediately, such as the weights at start-up. The disk is at its limit:
-then reading ahead hides only as much as fits beside the work.
+## When it does not apply
+If the data is needed once and immediately, such as the weights at start-up. If the disk is at its
+limit, reading ahead hides only as much as fits beside the work.
 """
 
 from __future__ import annotations

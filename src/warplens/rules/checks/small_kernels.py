@@ -15,9 +15,9 @@ Use fewer, larger kernels: `torch.compile` fuses elementwise operations; use fus
 with CUDA graphs (`torch.compile(mode="reduce-overhead")`, `torch.cuda.graphs`, JAX's `jit` around
 the whole step), in which kernels follow each other within about 1 us.
 
-## When it is wrong
-A profiler that records every call makes launches slower: compare the step's time without it. The
-host waits for something else between launches (data, locks): then see `gpu_waits_for_cpu`.
+## When it does not apply
+If a profiler that records every call makes launches slower: compare the step's time without it. If
+the host waits for something else between launches (data, locks): see `gpu_waits_for_cpu`.
 """
 
 from __future__ import annotations

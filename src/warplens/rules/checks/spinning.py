@@ -17,9 +17,9 @@ Set `OMP_NUM_THREADS` (`OPENBLAS_NUM_THREADS`, `torch.set_num_threads`) to at mo
 free CPUs, and to 1 in each of several processes. If threads wait long, let them sleep with
 `OMP_WAIT_POLICY=passive` (`KMP_BLOCKTIME=0` for the runtimes of Intel and LLVM).
 
-## When it is wrong
-CPUs are free and the loops follow each other closely: then spinning is faster than sleeping. One
-thread has more work than the others: they wait for it in any case, and the work must be divided
+## When it does not apply
+If CPUs are free and the loops follow each other closely, spinning is faster than sleeping. If one
+thread has more work than the others, they wait for it in any case, and the work must be divided
 better.
 """
 

@@ -15,8 +15,8 @@ modules again as their parent: start them with `fork`, or with `forkserver` and
 `multiprocessing.set_forkserver_preload`. Keep compiled code (`TORCHINDUCTOR_CACHE_DIR`,
 `TRITON_CACHE_DIR`, `CUDA_CACHE_PATH`, `JAX_COMPILATION_CACHE_DIR`).
 
-## When it is wrong
-The run was shortened for the recording: then start-up looks larger than it will be. A recording
+## When it does not apply
+If the run was shortened for the recording, start-up looks larger than it will be. A recording
 cannot show how much of it is avoidable, so the finding promises no saving.
 """
 

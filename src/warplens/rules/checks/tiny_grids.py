@@ -16,10 +16,10 @@ partial sums that are added up afterwards (CUB, Thrust, `torch.sum`), one block 
 one for all. If a library's kernel has the small grid, give it more work at once: a larger batch, or
 several of them side by side in other streams.
 
-## When it is wrong
-Each element depends on the one before, as in a recurrence, so that the work cannot be divided. The
-kernel waits for something, as a persistent server does. The estimate assumes that additional blocks
-run as fast as the present ones.
+## When it does not apply
+If each element depends on the one before, as in a recurrence, so that the work cannot be divided.
+If the kernel waits for something, as a persistent server does. The estimate assumes that additional
+blocks run as fast as the present ones.
 """
 
 from __future__ import annotations

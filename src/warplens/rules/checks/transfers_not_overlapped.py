@@ -14,9 +14,9 @@ page-locked memory, `non_blocking=True` and `torch.cuda.stream`). Split large co
 that are used one by one. Keep data that returns in every step on the GPU. If memory is short and
 layers are offloaded to the host, prefetch them one layer ahead.
 
-## When it is wrong
-The kernels need exactly this data, and nothing else can be computed in the meantime. The GPU is
-idle most of the time anyway: then the host hides the copies, and hiding them behind kernels saves
+## When it does not apply
+If the kernels need exactly this data, and nothing else can be computed in the meantime. If the GPU
+is idle most of the time anyway, the host hides the copies, and hiding them behind kernels saves
 nothing.
 """
 

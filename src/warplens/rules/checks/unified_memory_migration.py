@@ -18,10 +18,10 @@ back before the host reads; `cudaMemAdvise` for data that one side only reads. O
 the GPU (`cudaMalloc`) and copy the part that the host needs to page-locked memory. Or let the GPU
 do the host's work in between.
 
-## When it is wrong
-The slow launches do more work than the others: launches of a kernel on one grid are assumed to do
-the same. The GPU's memory is too small, so that pages must move anyway. The machine shares page
-tables (Grace Hopper): then pages need not move. The estimate assumes that pages take 1.3 times as
+## When it does not apply
+If the slow launches do more work than the others: launches of a kernel on one grid are assumed to
+do the same. If the GPU's memory is too small, so that pages must move anyway. If the machine shares
+page tables (Grace Hopper), pages need not move. The estimate assumes that pages take 1.3 times as
 long to the host as to the GPU, at most the pause before a launch.
 """
 

@@ -18,10 +18,10 @@ then (`loss.detach()`, accumulated tensors). Avoid `torch.tensor(…, device="cu
 `torch.cuda.synchronize()` in it. `torch.cuda.set_sync_debug_mode("warn")` names the lines. In CUDA,
 let streams wait for events.
 
-## When it is wrong
-The host must know the value to continue (a stopping criterion, sampling of the next token): a
-recording cannot show that. The host is the bottleneck anyway (`small_kernels`): then fewer waits
-save less than stated.
+## When it does not apply
+If the host must know the value to continue (a stopping criterion, sampling of the next token): a
+recording cannot show that. If the host is the bottleneck anyway (`small_kernels`), fewer waits save
+less than stated.
 """
 
 from __future__ import annotations

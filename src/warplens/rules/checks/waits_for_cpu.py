@@ -15,8 +15,8 @@ NumPy, PyTorch and OpenMP start one thread per CPU in every process: set `OMP_NU
 there are several processes, or use fewer workers (`num_workers`, `n_jobs`, `pytest -n`). If other
 programs use the machine, run at another time.
 
-## When it is wrong
-All CPUs do useful work all the time: then fewer threads are equally fast, not faster. The thread
+## When it does not apply
+If all CPUs do useful work all the time, fewer threads are equally fast, not faster. If the thread
 has nothing urgent to do.
 """
 

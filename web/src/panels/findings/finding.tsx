@@ -33,7 +33,7 @@ export function FindingDetails({ finding, report, span }: Props) {
           <p>
             <b>Fix</b> <span class="p-lines">{finding.fix}</span> <SafeLink href={finding.link}>How this works</SafeLink>
           </p>
-          {finding.wrongWhen && <p class="p-dim"><b>Wrong if</b> {finding.wrongWhen}</p>}
+          {finding.wrongWhen && <p class="p-dim"><b>Limits</b> {finding.wrongWhen}</p>}
           <p class="p-dim p-small">Rule {finding.rule}, of {finding.confidence} confidence.</p>
         </div>
         <Rows finding={finding} report={report} />
