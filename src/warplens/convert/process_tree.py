@@ -87,7 +87,7 @@ class Family:
         return family
 
     def go_on(self, now: int) -> None:
-        """The recording goes on: a process that has not ended runs at `now` (ns)."""
+        """The recording continues: a process that has not ended runs at `now` (ns)."""
         for life in (*self._lives, *self._mine.values()):
             if life.end is None:
                 life.end, life.ended = max(now, life.start), "running"

@@ -66,7 +66,7 @@ class ExportRows:
         return rows[places]
 
     def place(self, what: str, process: int, first: int, second: int) -> int | None:
-        """Return the row of one thing; None where it has none."""
+        """Return the row of one thing; None if it has none."""
         return self._found.get((what, process, first, second))
 
     def _sort(self) -> None:

@@ -35,7 +35,7 @@ _EXAMPLE = 'write for example "step.p50 > +5%", "kernel[*gemm*].time > +1ms", "g
 class Verdict:
     """A condition and what came of it: `met` fails the run; `told` says the figures.
 
-    `judged`: false where nothing has that name.
+    `judged`: false if nothing has that name.
     """
 
     text: str

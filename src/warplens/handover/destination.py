@@ -26,7 +26,7 @@ def destination(
 ) -> Iterator[tuple[Path, bool]]:
     """Yield the report's path, and whether it was created for us.
 
-    ReportError where it must not be written to.
+    ReportError if it must not be written to.
 
     Inside the block no other launcher on this filesystem chooses: note the recording there with `pending.begin`.
     """

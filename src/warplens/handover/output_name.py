@@ -94,7 +94,7 @@ def claim(
 ) -> tuple[Path, bool]:
     """Return the report's absolute path and whether its (empty) directory was created by this call.
 
-    A name with a number goes to the first that is free, even when two launchers look at once. ReportError where the directory
+    A name with a number goes to the first that is free, even when two launchers look at once. ReportError if the directory
     cannot be created.
     """
     environ = os.environ if environment is None else environment

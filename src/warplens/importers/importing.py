@@ -31,7 +31,7 @@ _EXPORTED = (".nsys-rep", ".qdrep")
 def format_of(path: Path) -> catalog.Unit:
     """Return the import format of a file or folder.
 
-    Raises NotAReport where no importer reads it, ReportError where nobody can.
+    Raises NotAReport if no importer reads it, ReportError if nobody can.
     """
     if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for
         raise NotAReport(
@@ -61,7 +61,7 @@ def format_of(path: Path) -> catalog.Unit:
 def is_foreign(path: Path) -> bool:
     """Say whether `path` is for an importer.
 
-    Any file, and a folder that is no report but that one of them knows. Raises OSError.
+    Any file, and a folder that is not a report but that one of them knows. Raises OSError.
     """
     if not path.is_dir():
         return path.is_file()

@@ -28,7 +28,7 @@ class Unpacking:
     def pieces(self, unpack: zlib._Decompress, data: bytes) -> Iterator[bytes]:
         """Yield what is in some packed bytes.
 
-        Raises zlib.error, and ReportError where it was made to fill the memory.
+        Raises zlib.error, and ReportError if it was made to fill the memory.
         """
         self._taken += len(data)
         while True:

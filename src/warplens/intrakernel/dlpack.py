@@ -35,7 +35,7 @@ class _Tensor(ctypes.Structure):
 def address_in_dlpack(array: Any, kind: str) -> tuple[int, int, bool, Any]:
     """Return the address, the bytes, whether it is memory of the host, and the capsule that keeps it.
 
-    UsageError where the array does not let anybody write, is on a device that is neither CUDA's nor the host, or is not contiguous.
+    UsageError if the array does not let anybody write, is on a device that is neither CUDA's nor the host, or is not contiguous.
     """
     try:
         capsule = array.__dlpack__()

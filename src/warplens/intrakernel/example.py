@@ -62,7 +62,7 @@ def _choices(only: str | None) -> tuple[list[tuple[str, str, Any]], list[str]]:
 def check(buffer: Buffer, decoded: Decoded) -> list[str]:
     """Say what is wrong with the events of the example kernel.
 
-    Empty where every unit has recorded what it should.
+    Empty if every unit has recorded what it should.
     """
     wrong = list(decoded.losses())
     expected = EXAMPLE_GRID * buffer.warps
@@ -98,7 +98,7 @@ def check(buffer: Buffer, decoded: Decoded) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the example; 0 where a trace with the right events was written."""
+    """Run the example; 0 if a trace with the right events was written."""
     languages = [unit.id for unit in catalog.units("intrakernel.dsl")]
     parser = argparse.ArgumentParser(
         prog="python -m warplens.intrakernel.example", description=(__doc__ or "").partition("\n\n")[2]

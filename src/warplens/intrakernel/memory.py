@@ -123,7 +123,7 @@ def _current_stream(array: Any) -> Any:
 def adopt(array: Any, least: int) -> Memory:
     """Use existing memory. Of torch, CuPy, Numba, cuda-python, NumPy, or a writable buffer.
 
-    It is found by `__cuda_array_interface__`, DLPack or the buffer protocol. UsageError where it has none of them, is
+    It is found by `__cuda_array_interface__`, DLPack or the buffer protocol. UsageError if it has none of them, is
     smaller than `least` bytes, read-only (as JAX's arrays are), or not in one piece.
     """
     kind = f"{type(array).__module__}.{type(array).__name__}"
@@ -190,7 +190,7 @@ def _from_buffer(array: Any, kind: str) -> Memory:
 def allocate_memory(nbytes: int, device: str, library: str = "") -> Memory:
     """Allocate zeros on `cpu`, `cuda` or `cuda:1`, by a library of `LIBRARIES`.
 
-    Where none is named by the one that is imported.
+    If none is named by the one that is imported.
 
     Raises:
         UsageError: the device or the library is none of these, or the library is not installed.

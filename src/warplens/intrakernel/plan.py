@@ -54,7 +54,7 @@ class Plan:
     def tag(self, tag: str | int) -> int:
         """Return the number of a tag.
 
-        UsageError where the table has no such name, or where the number does not fit.
+        UsageError if the table has no such name, or where the number does not fit.
         """
         if not isinstance(tag, int | str):
             raise UsageError(

@@ -232,7 +232,7 @@ def spec_of(dtype: Any) -> tuple[Spec, Any]:
     """How samples of a dtype are laid out, and the dtype in NumPy's own form where it is NumPy's.
 
     The layout: which class of counter, NVTX's type or a layout, bytes per sample, and (name, kind, offset) of each number
-    in it; those are empty where only NumPy can write one.
+    in it; those are empty if only NumPy can write one.
 
     Raises:
         TypeError: it is none that a counter can have.
@@ -337,7 +337,7 @@ def _of_numpy(dtype: Any) -> Spec:
 
 
 def pack(value: Any, dtype: Any) -> bytes | None:
-    """Samples as bytes, by NumPy; None where they do not fit the dtype."""
+    """Samples as bytes, by NumPy; None if they do not fit the dtype."""
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return None

@@ -18,7 +18,7 @@ _CONNECT_S = 30
 class DaskPool:
     """The workers of a scheduler: `tcp://HOST:PORT`, `local:N` for N processes here, or a scheduler file.
 
-    Raises UsageError where dask.distributed is not installed or the scheduler does not answer.
+    Raises UsageError if dask.distributed is not installed or the scheduler does not answer.
     """
 
     def __init__(self, address: str | None = None, *, scheduler_file: str | None = None) -> None:

@@ -51,7 +51,7 @@ def blocked(
 ) -> list[Blocked]:
     """Return what blocks, the most expensive first.
 
-    Where there is a GPU it counts on the thread that launches, or steps, while a GPU has nothing to do; else within NVTX ranges, on any
+    If there is a GPU it counts on the thread that launches, or steps, while a GPU has nothing to do; else within NVTX ranges, on any
     thread: there a program says that it works.
 
     Args:

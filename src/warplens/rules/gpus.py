@@ -106,7 +106,7 @@ class GpuOperations:
 def gpus(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:
     """Return the GPUs that did something, by process and device.
 
-    Raises MissingData where none did.
+    Raises MissingData if none did.
     """
     known = _read(report, selection)
     if not known:

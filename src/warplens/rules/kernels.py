@@ -30,7 +30,7 @@ def uneven(
     """Yield each kernel (group of launches) that loses `least` percent of its time by a part of its balance's loss.
 
     With it come the launches, their balance, which of them were recorded whole, and of those what they lose in all and by that part.
-    Raises MissingData where no launch was recorded whole.
+    Raises MissingData if no launch was recorded whole.
     """
     of = launches(report, selection)
     even = balance(of, ctas(units(report, of)))

@@ -191,7 +191,7 @@ def read_description(data: bytes, file: str, offset: int) -> Description:
 def _of_version(text: str) -> tuple[Layouts, dict[int, str]] | None:
     """Read what all processes of one agent say alike, once for all of them.
 
-    None where it is broken, or says more about the process.
+    None if it is broken, or says more about the process.
     """
     try:
         facts = _read_facts(text, "", 0)

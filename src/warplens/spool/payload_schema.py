@@ -36,7 +36,7 @@ class Enumeration:
 class Field:
     """One entry.
 
-    `offset` is None where it depends on what comes before; `count` is None where it does (see
+    `offset` is None if it depends on what comes before; `count` is None if it does (see
     `length`).
 
     `length`: index of the entry with the array's lengths (BY_ENTRY), or of the payload with them (BY_PAYLOAD).
@@ -278,7 +278,7 @@ def _extent(field: Field) -> str:
 def predefined(kind: int) -> Scalar | Text | None:
     """Return the element that a payload of a predefined type is made of.
 
-    None where NVTX defines none.
+    None if NVTX defines none.
     """
     try:
         element = _Parser(lambda _: None).element(kind, 0) if 0 < kind < STATIC_IDS else None

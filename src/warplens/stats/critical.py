@@ -66,7 +66,7 @@ def path_notes(path: Path) -> list[str]:
 def answer(path: Path, what: str, factor: float) -> str:
     """Return what would be if something took another time, in words.
 
-    UsageError where nothing is called so.
+    UsageError if nothing is called so.
     """
     if factor < 0:
         raise UsageError(f"`:factor={factor:g}` is negative; 0 means no time, 2 twice as long.")

@@ -29,7 +29,7 @@ TREES = ("flat", "top-down", "bottom-up")
 class SampleProfile:
     """Samples in their frames.
 
-    `groups`: what they are kept apart by, a row each with its sums, the greatest weight first.
+    `groups`: what they are grouped by, a row each with its sums, the greatest weight first.
     """
 
     frames: FrameTable

@@ -94,7 +94,7 @@ def grouped_by(
     missing: str | Callable[[], MissingData],
     value: str = DURATION,
 ) -> pa.Table:
-    """Return the same, with rows kept apart by GPU, stream, process or rank. None: all together."""
+    """Return the same, with rows grouped by GPU, stream, process or rank. None: all together."""
     chosen, per = (relation, ()) if by is None else (by.relation(relation), by.per)
     return grouped(report, selection, chosen, keys=keys, missing=missing, value=value, per=per)
 
@@ -102,7 +102,7 @@ def grouped_by(
 def summary(
     report: Report, rows: pa.Table, keys: Sequence[str], *, count: str = "Instances", by: By | None = None
 ) -> pa.Table:
-    """Shape what `grouped` returned as nsys does: the block, where it was, the keys.
+    """Shape what `grouped` returned as nsys does: the block, if it was, the keys.
 
     `count`: what the number of rows is called.
     """
@@ -148,7 +148,7 @@ def block(
 def where(report: Report, rows: pa.Table, by: By | None = None) -> dict[str, pa.Array]:
     """Return the columns that say of each row of `grouped` where it was.
 
-    None where rows were not kept apart.
+    None if rows were not kept apart.
     """
     if by is not None and by.by in ("rank", "stream"):
         nothing = [None] * rows.num_rows

@@ -35,7 +35,7 @@ _STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _M
 def reorder(file: BinaryIO, order: Sequence[int]) -> None:
     """Let the row group number `order[k]` of an open file be its k-th.
 
-    Raises ReportError where the footer is not as expected.
+    Raises ReportError if the footer is not as expected.
     """
     end = file.seek(0, 2)
     file.seek(end - 8)

@@ -44,7 +44,7 @@ def check_foreign(file: Path, metadata: pq.FileMetaData) -> None:
 
 
 def _check_pages(file: Path, metadata: pq.FileMetaData) -> None:
-    """Raise ReportError where the pages of a column unpack to more than the file says."""
+    """Raise ReportError if the pages of a column unpack to more than the file says."""
     if file.stat().st_size > _LOOKED:
         return
     data = memoryview(file.read_bytes())

@@ -97,7 +97,7 @@ class Units:
 def launches(report: Report, selection: Selection) -> IntrakernelLaunches:
     """Return the launches that overlap the selection.
 
-    Raises MissingData where there are none, or none of them was read.
+    Raises MissingData if there are none, or none of them was read.
     """
     if not report.tables["intrakernel_launches"]:  # several rules look
         raise MissingData(f"does not contain in-kernel (warplens.intrakernel) data{selection.place(report)}.")

@@ -173,7 +173,7 @@ def command(
 def _instructions(
     report: Report, selection: Selection, wish: Wish, flame: Flame
 ) -> Mapping[tuple[str, int], Instructions]:
-    """Return the instructions of each line. Raises MissingData where none were recorded."""
+    """Return the instructions of each line. Raises MissingData if none were recorded."""
     from warplens.analysis.cpu.opcodes import PER, by_line
     from warplens.analysis.cpu.samples import sampled
     from warplens.cli.flame.load import wanted_threads

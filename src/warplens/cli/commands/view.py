@@ -197,7 +197,7 @@ def _start_browser(address: str) -> None:
 
 
 def _refreshed(path: Path) -> bool:
-    """Have the session that records a report bring it up to date; False where none does."""
+    """Have the session that records a report bring it up to date; False if none does."""
     from warplens.errors import WarplensError
     from warplens.recording.session.client import exchange
     from warplens.recording.session.directory import entries

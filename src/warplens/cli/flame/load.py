@@ -51,9 +51,9 @@ class Wish:
 class Flame:
     """A tree and its captions.
 
-    `groups`: names of the tree's groups, empty where there is one; `weight`: ns in all.
+    `groups`: names of the tree's groups, empty if there is one; `weight`: ns in all.
 
-    `change`: by how much the share of each node grew against a baseline, -1 to 1; None where nothing is compared.
+    `change`: by how much the share of each node grew against a baseline, -1 to 1; None if nothing is compared.
     """
 
     title: str

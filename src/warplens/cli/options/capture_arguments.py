@@ -201,7 +201,7 @@ def _range_end(text: str) -> tuple[RangeEnd, int]:
 
 
 def signal_number(text: str) -> int:
-    """Return the signal that `--kill` names, 0 for `none`; UsageError where there is no such."""
+    """Return the signal that `--kill` names, 0 for `none`; UsageError if there is no such."""
     if text.lower() == "none":
         return 0
     if text.isdecimal() and int(text) in set(signal.valid_signals()):

@@ -146,7 +146,7 @@ def cpu_options(given: Mapping[str, str], unasked: CpuOptions = _NOTHING) -> Cpu
 
 
 def instead_of_asked(given: Mapping[str, str]) -> str | None:
-    """Return what to say where something else is done than asked; None where it is not."""
+    """Return what to say where something else is done than asked; None if it is not."""
     if given.get("--backtrace", "").lower() != "lbr":
         return None
     return "-b lbr: warplens does not read branch records; it unwinds native stacks by tables, as "

@@ -53,7 +53,7 @@ def gpu_metrics(given: Mapping[str, str]) -> GpuMetrics:
 def slower_than_asked(given: Mapping[str, str]) -> str | None:
     """Return what to say where the frequency that nsys would take is more than there is.
 
-    None where it is not.
+    None if it is not.
     """
     text = given.get("--gpu-metrics-frequency")
     if text is None or _number(text) <= MOST:

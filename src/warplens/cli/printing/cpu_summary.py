@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MOST = 3
 _LEAST = 0.01  # share of the run below which collections are not worth a line
-# What is counted: the rows of which table, or what of them; silent where there is none.
+# What is counted: the rows of which table, or what of them; silent if there is none.
 COUNTS = {
     "Python samples": ("samples", "sum(count) FILTER (kind = 'python')"),
     "native samples": ("samples", "sum(count) FILTER (kind = 'native')"),

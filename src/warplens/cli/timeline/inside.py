@@ -31,7 +31,7 @@ _UNASKED = 8  # warps of a launch that nobody asked for
 def window_of(report: Report, name: str) -> Window:
     """Return the time of the longest launch of a name.
 
-    Raises MissingData where no launch recorded, or none is called so.
+    Raises MissingData if no launch recorded, or none is called so.
     """
     launches = inside_launches(report, None, name)
     if launches:

@@ -382,5 +382,5 @@ def _shortened(name: str, width: int, glyphs: Glyphs) -> str:
 
 
 def paint(text: str, code: str, style: Style) -> str:
-    """Return a text in a colour, where there are any."""
+    """Return a text in a colour, if there are any."""
     return f"{code}{text}{_RESET}" if style.colors and text else text

@@ -52,7 +52,7 @@ class Section:
 class Elf:
     """An ELF file of 64 bits, little-endian.
 
-    Raises BadElf, or OSError where it cannot be opened.
+    Raises BadElf, or OSError if it cannot be opened.
     """
 
     def __init__(self, source: Path | bytes) -> None:
@@ -123,7 +123,7 @@ class Elf:
         return segments
 
     def section(self, name: str) -> Section | None:
-        """Return the section called `name`, None where there is none with anything in it."""
+        """Return the section called `name`, None if there is none with anything in it."""
         return next((section for section in self.sections if section.name == name and section.size), None)
 
     def contents(self, section: Section) -> memoryview:

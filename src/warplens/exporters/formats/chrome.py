@@ -287,7 +287,7 @@ def _heads(batch: pa.RecordBatch) -> Iterator[str]:
 
 
 def _args(batch: pa.RecordBatch, payloads: list[str]) -> Iterator[str]:
-    """The `args` of each row, with a leading comma; empty where there is nothing to say."""
+    """The `args` of each row, with a leading comma; empty if there is nothing to say."""
     columns = [payloads]
     for name, write in _ARGS:
         texts = arguments(batch.column(name), write)
@@ -311,7 +311,7 @@ def _args(batch: pa.RecordBatch, payloads: list[str]) -> Iterator[str]:
 
 
 def _payloads(report: Report, kind: str, batch: pa.RecordBatch) -> list[str]:
-    """The structured payloads of each row as arguments; empty altogether where there are none."""
+    """The structured payloads of each row as arguments; empty altogether if there are none."""
     ids = values(batch, "id", -1)
     payloads = carried(report, kind, ids, shape=_payload)
     return [payloads.get(id, "") for id in ids.tolist()] if payloads else []

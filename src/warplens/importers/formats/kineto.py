@@ -80,7 +80,7 @@ def parts(source: Path) -> list[Path]:
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     """Write the tables of `source` to the part.
 
-    Raises NotAReport for what is no trace, ReportError for one without a whole event.
+    Raises NotAReport for what is not a trace, ReportError for one without a whole event.
     """
     pieces = TextPieces(source)
     with TraceParser() as reader:

@@ -48,7 +48,7 @@ def recognises(path: Path) -> bool:
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     """Export the file with nsys and write the tables to the part.
 
-    Raises NotAReport without nsys, ReportError where it fails.
+    Raises NotAReport without nsys, ReportError if it fails.
     """
     nsys = shutil.which("nsys")
     if nsys is None:

@@ -49,7 +49,7 @@ DROPS: tuple[str, ...] = (
 )
 _HEAD = 65536
 _LARGEST = 1 << 30  # bytes
-_TICK = 1000  # ns that a sample stands for, where there are none
+_TICK = 1000  # ns that a sample stands for, if there are none
 _LONGEST = 100 * 365 * 86400  # s
 _SAMPLED = ("__sampled__",)  # a key of files of the sampling profiler
 
@@ -167,7 +167,7 @@ def _thread(
 ) -> tuple[SampledThread, int]:
     """Return the samples, one after the other, and how long one stands for.
 
-    `counts`: of each function, where it was sampled.
+    `counts`: of each function, if it was sampled.
     """
     tick = _TICK
     ticks = sum(counts or [])

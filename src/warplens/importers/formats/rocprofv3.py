@@ -74,7 +74,7 @@ def _files(folder: Path) -> list[Path]:
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     """Write the tables of `source` to the part.
 
-    Raises ReportError for a file that is broken, NotAReport where nothing in it has a time.
+    Raises ReportError for a file that is broken, NotAReport if nothing in it has a time.
     """
     files = _files(source) if source.is_dir() else [source]
     whole = [path for path in files if path.suffix == ".json"]

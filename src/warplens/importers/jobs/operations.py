@@ -84,7 +84,7 @@ def is_operations(path: Path) -> bool:
 def read(path: Path) -> TrainingOperations:
     """Read the operations of a job.
 
-    ReportError where a column is missing, has another type or nulls, where a number makes no sense,
+    ReportError if a column is missing, has another type or nulls, where a number makes no sense,
     or where the job has interleaved stages.
     """
     import pyarrow as pa

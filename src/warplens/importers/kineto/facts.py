@@ -33,7 +33,7 @@ _SECRET = re.compile(r"[^\x20-\x7e]")
 
 
 def check(source: Path, trace: KinetoTrace, pieces: TextPieces) -> None:
-    """Raise where nothing could be read; else add diagnostics for the missing parts."""
+    """Raise if nothing could be read; else add diagnostics for the missing parts."""
     facts, counts = trace.reader.facts, trace.counts
     at = facts["broken_at"]
     if facts["ending"] == layout.NO_TRACE or not (facts["arrays"] or trace.header):

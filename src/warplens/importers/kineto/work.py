@@ -334,7 +334,7 @@ def _memory(name: str) -> str | None:
 
 
 def _stream_in(texts: Texts, tid: Int64Array, is_text: Int64Array) -> Int64Array:
-    """Return the number in a thread's name, as in `stream 7`; 0 where there is none."""
+    """Return the number in a thread's name, as in `stream 7`; 0 if there is none."""
     out = np.zeros(len(tid), np.int64)
     for code in np.unique(tid[is_text & 2 != 0]).tolist():
         match = re.search(r"\d{1,9}", texts[code])

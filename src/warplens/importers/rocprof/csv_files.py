@@ -33,7 +33,7 @@ _MARKER_CALLS = ("MARKER_CONTROL_API", "MARKER_NAME_API")
 
 
 def kind_of(path: Path) -> str:
-    """Return the kind of record in a CSV file, empty where rocprofv3 did not write it. Raises OSError."""
+    """Return the kind of record in a CSV file, empty if rocprofv3 did not write it. Raises OSError."""
     with open(path, "rb") as file:
         line = file.read(_HEAD).partition(b"\n")[0].decode(errors="replace")
     columns = {name.strip().strip('"') for name in line.split(",")}

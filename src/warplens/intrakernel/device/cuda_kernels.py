@@ -124,7 +124,7 @@ class HostKernels:
     """
 
     def __init__(self, source: str, names: Sequence[str], options: Sequence[str] = ()) -> None:
-        """Compile. CaptureError where there is no compiler, or with what it said."""
+        """Compile. CaptureError if there is no compiler, or with what it said."""
         compiler = host_compiler()
         if compiler is None:
             raise CaptureError("no C++ compiler is installed (g++, clang++, or set CXX)")

@@ -51,7 +51,7 @@ def _given(kind: Any) -> Any:
 def _constant(kind: Any) -> Any:
     """The value of a literal or of an omitted default.
 
-    None where it is known only when the kernel runs.
+    None if it is known only when the kernel runs.
     """
     if isinstance(kind, types.Omitted):
         return kind.value

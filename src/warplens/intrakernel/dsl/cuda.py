@@ -122,7 +122,7 @@ def tags(source: str, type: str = "") -> TagTable:
 
     Those of the one `WARPLENS_TAGS` in it, or of the one for `type`.
 
-    UsageError where there is none, or more than one, or where a name is given a number: numbers follow the order.
+    UsageError if there is none, or more than one, or where a name is given a number: numbers follow the order.
     """
     matches = [match for match in _TAGS.finditer(_COMMENTS.sub(" ", source)) if type in ("", match[1])]
     if len(matches) != 1:

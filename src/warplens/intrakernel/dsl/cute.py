@@ -232,7 +232,7 @@ def _record(prof: Profiler, tag: Any, payload: Any, begin: Any, *, crossing: boo
         )
         prof.cursor[0] = place + Int32(layout.RING_RECORD_BYTES)
         return
-    # A word of 0 is made anew for each record, any other is kept in a register; without a generation its bits mean nothing.
+    # A word of 0 is made again for each record, any other is kept in a register; without a generation its bits mean nothing.
     third = _word(plan.word(tag, mark=is_mark, crossing=crossing, payload=payload is not None) or 1 << 24)
     if plan.generation:
         third = third | prof.generation

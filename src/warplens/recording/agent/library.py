@@ -258,7 +258,7 @@ class Agent:
         return number
 
     def charge(self, control: int, count: int) -> bool:
-        """Count bytes of a file against the limit of the run; False where they do not fit.
+        """Count bytes of a file against the limit of the run; False if they do not fit.
 
         Below 0: they are free again.
         """
@@ -267,7 +267,7 @@ class Agent:
     def pair_cost(self, directory: Path, pairs: int = 20_000) -> float | None:
         """Return what one push/pop costs here, in ns.
 
-        None where it cannot be measured in `directory`.
+        None if it cannot be measured in `directory`.
         """
         cost = float(self._pair_cost(os.fsencode(directory), pairs))
         return cost if cost > 0 else None

@@ -49,7 +49,7 @@ _KEPT = {
 class Finisher:
     """One child that finishes one report.
 
-    OSError where it cannot be started. `died` says how, where it ended without an answer.
+    OSError if it cannot be started. `died` says how, where it ended without an answer.
 
     `module` is the one whose `main` the child calls; `passed` are descriptors that it gets.
     """

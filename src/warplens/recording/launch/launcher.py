@@ -56,7 +56,7 @@ class Recording:
 
     `early` is a clock sample taken as early as possible: the longer ago, the better the clock's rate is known.
     `waiting` gets the pids of descendants that outlive the program. `attend` is entered with the run and its program before
-    that starts, and left when the recording is over. `converting`, where there is one, writes the report meanwhile. `begun`: it was tried
+    that starts, and left when the recording is over. `converting`, if there is one, writes the report meanwhile. `begun`: it was tried
     to start the program.
     """
 
@@ -197,13 +197,13 @@ class Recording:
     def release(self) -> None:
         """Let signals reach us again.
 
-        Those for a program that goes on are passed on to it until `rest` is over.
+        Those for a program that continues are passed on to it until `rest` is over.
         """
         if self._child is not None and self._rest is None:
             self._child.release()
 
     def aside(self) -> AbstractContextManager[Callable[[int], None]]:
-        """As `Child.aside`: for a child of ours beside the program, which may go on."""
+        """As `Child.aside`: for a child of ours beside the program, which may continue."""
         assert self._child is not None
         return self._child.aside()
 
@@ -249,7 +249,7 @@ class Recording:
         return sampler
 
     def rest(self) -> int:
-        """Wait for the end of a program that goes on after its recording.
+        """Wait for the end of a program that continues after its recording.
 
         Return the exit status to return.
         """

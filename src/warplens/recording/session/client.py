@@ -71,7 +71,7 @@ def gone(entry: Entry) -> str:
 
 
 def suspended(note: Note) -> bool:
-    """Whether the launcher is stopped, e.g. by Ctrl-Z; False where it cannot be seen from here."""
+    """Whether the launcher is stopped, e.g. by Ctrl-Z; False if it cannot be seen from here."""
     if pending.start_ticks(note.pid) != note.start_ticks:
         return False
     try:
@@ -101,7 +101,7 @@ def _listing(alive: Sequence[Entry]) -> str:
 def exchange(entry: Entry, request: dict[str, Any], timeout: float | None) -> dict[str, Any]:
     """Send `request` to one session and return its answer, whatever that says.
 
-    CaptureError where there is none in time.
+    CaptureError if there is none in time.
     """
     note = entry.note
     end = None if timeout is None else time.monotonic() + timeout

@@ -37,8 +37,8 @@ class Attendant:
 
     Make it before anything is written, then `describe`, `attend` and, at the very end, `close`.
 
-    UsageError where the session's own name is taken, CaptureError where it cannot be entered under it. Without a given name
-    a recording goes on without session; `problem` then says why. `tell` prints a message beside the program's output.
+    UsageError if the session's own name is taken, CaptureError where it cannot be entered under it. Without a given name
+    a recording continues without session; `problem` then says why. `tell` prints a message beside the program's output.
     """
 
     def __init__(self, options: CaptureOptions, default: str, tell: Callable[[str], None]) -> None:

@@ -59,7 +59,7 @@ class Entry:
 
 
 def check_name(name: str) -> str:
-    """Return `name`; UsageError where no session can have it."""
+    """Return `name`; UsageError if no session can have it."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"Invalid session name {name!r}: use letters, digits, '.', '_' and '-', at most 64 of them."
@@ -96,7 +96,7 @@ class Membership:
     def describe(self, note: Note) -> None:
         """Replace what the entry says.
 
-        OSError where that cannot be written; the entry then says what it said before.
+        OSError if that cannot be written; the entry then says what it said before.
         """
         self.note = note
         with self._directory.locked():
@@ -196,7 +196,7 @@ def join(name: str | None, default: str) -> Membership:
 
     `default` gets a number if it is taken.
 
-    UsageError where a session of that name runs; CaptureError where there is no place for it.
+    UsageError if a session of that name runs; CaptureError if there is no place for it.
     """
     wanted = default if name is None else check_name(name)
     directory = runtime_dir()

@@ -54,7 +54,7 @@ class RuntimeDir:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep others from adding and removing sessions meanwhile.
+        """Keep others from adding and removing sessions in the meantime.
 
         Not for ever, should one of them be suspended in the middle.
         """
@@ -78,9 +78,9 @@ class RuntimeDir:
 
 
 def runtime_dir(environment: Mapping[str, str] | None = None) -> RuntimeDir:
-    """Open the directory for sessions that begin now, and create it where there is none.
+    """Open the directory for sessions that begin now, and create it if there is none.
 
-    CaptureError where none can be had.
+    CaptureError if none can be had.
     """
     environ = os.environ if environment is None else environment
     failures = []

@@ -42,7 +42,7 @@ def choose_spool(
 ) -> SpoolDirectory:
     """Create and return the spool directory of the recording `name`.
 
-    CaptureError where nothing can be written.
+    CaptureError if nothing can be written.
 
     `explicit` is taken as it is, but for one on NFS. Else it lies in `report` unless the filesystem there is known to be slow, else under
     `$TMPDIR`, else in the usual temporary directories.
@@ -116,7 +116,7 @@ def _create(path: Path) -> None:
         try:
             path.mkdir(PRIVATE_FOLDER)
             break
-        except FileNotFoundError:  # another rank of the job was the last to leave it meanwhile
+        except FileNotFoundError:  # another rank of the job was the last to leave it in the meantime
             if attempt == _TRIES - 1:
                 raise
     try:

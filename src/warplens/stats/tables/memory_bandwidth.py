@@ -124,7 +124,7 @@ def _row(parts: list[Moved], window: tuple[int, int]) -> dict[str, Any]:
 def _peak(report: Report, parts: list[Moved]) -> float | None:
     """Peak bandwidth of the devices' memory.
 
-    None where it is not known, or not what limits the operation.
+    None if it is not known, or not what limits the operation.
     """
     if parts[0].operation not in _WITHIN:
         return None

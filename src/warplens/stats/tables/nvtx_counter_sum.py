@@ -84,7 +84,7 @@ def table(report: Report, selection: Selection) -> pa.Table:
 def _row(
     series: CounterSeries, inside: CounterSeries, begin: int, end: int, selected: int
 ) -> dict[str, Any] | None:
-    """Describe the samples inside the selection; None where there is nothing to say."""
+    """Describe the samples inside the selection; None if there is nothing to say."""
     values = inside.values[~np.isnan(inside.values)]
     average = None if series.is_delta else time_average(series, begin, end)
     if not len(values) and average is None:

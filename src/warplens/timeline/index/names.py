@@ -54,7 +54,7 @@ class IndexNames:
         return str(self._texts[text].as_py()) if text < len(self._texts) else ""
 
     def color(self, number: int) -> int | None:
-        """Return 0xRRGGBB, None where the program gave none."""
+        """Return 0xRRGGBB, None if the program gave none."""
         argb = int(self._records["color"][number]) if 0 <= number < len(self) else NONE
         return None if argb == NONE else argb & 0xFFFFFF
 

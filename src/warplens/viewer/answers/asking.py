@@ -118,7 +118,7 @@ class _Process:
         return self._child.poll() is None
 
     def begun(self) -> bool:
-        """Wait until it can be asked; False where it does not come to that."""
+        """Wait until it can be asked; False if it does not come to that."""
         self._ready = self._ready or self.answer(None, _BEGIN_S) is not None
         return self._ready
 

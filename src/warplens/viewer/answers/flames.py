@@ -27,7 +27,7 @@ _MOST = 8_000_000  # ranges whose nesting is looked at
 def flame(opened: Opened, kind: str, selection: Selection) -> dict[str, Any]:
     """Return `Flame` of a kind.
 
-    Raises UsageError for one that there is not, MissingData where the report has nothing of it.
+    Raises UsageError for one that there is not, MissingData if the report has nothing of it.
     """
     if kind not in KINDS:
         raise UsageError(f"unknown flame graph {kind!r}; choose from {', '.join(KINDS)}")

@@ -64,7 +64,7 @@ class Parameters:
         return number
 
     def span(self) -> tuple[int, int] | tuple[None, None]:
-        """Return begin and end, ns; None twice where neither is there."""
+        """Return begin and end, ns; None twice if neither is there."""
         if not self.has("begin") and not self.has("end"):
             return None, None
         begin, end = math.floor(self.time("begin")), math.ceil(self.time("end"))

@@ -25,7 +25,7 @@ class Busy(Exception):
 class Workers:
     """Threads for three sorts of work.
 
-    Answers of heavy work are kept: the same request, later or meanwhile, gets the same answer.
+    Answers of heavy work are kept: the same request, later or in the meantime, gets the same answer.
     """
 
     def __init__(self, quick: int = 4, heavy: int = 2, sql: int = 2) -> None:
@@ -50,7 +50,7 @@ class Workers:
     async def heavy(self, key: Hashable, work: Work, seconds: float = limits.HEAVY_S) -> Any:
         """Return the result of work of seconds.
 
-        Busy if it takes longer, and it goes on for the next request.
+        Busy if it takes longer, and it continues for the next request.
         """
         with self._lock:
             future = self._answers.get(key)
