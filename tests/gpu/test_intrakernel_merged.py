@@ -35,7 +35,7 @@ def test_regions_lie_inside_their_kernels(tmp_path: Path) -> None:
     from warplens.intrakernel.device.cuda_kernels import gpu_compiler
 
     if gpu_compiler() is None:
-        pytest.skip("neither nvcc nor cuda-bindings is there")
+        pytest.skip("neither nvcc nor cuda-bindings is installed")
     recorded = record(_PROGRAM, tmp_path, "-t", "cuda,nvtx")
     kernels = {row["id"]: row for row in recorded.table("kernels")}
     launches = recorded.table("intrakernel_launches")

@@ -169,7 +169,7 @@ class EventAttributes:
 
     @property
     def message(self):
-        """The message, None where there is none; takes a str as well."""
+        """The message, None if there is none; takes a str as well."""
         return self._message
 
     @message.setter
@@ -381,7 +381,7 @@ class _Object(_OfDomain, _Block):
 
 
 class Resource(_Object):
-    """Something with a name for tools, of which there is none."""
+    """Something with a name for tools, that do not exist."""
 
     __slots__ = ()
 

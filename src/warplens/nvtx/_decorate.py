@@ -50,7 +50,7 @@ def _code_flags(func: Any) -> int:
     return int(getattr(code, "co_flags", 0))
 
 
-# These are interrupted and go on, so the range is entered from code of their kind: the binding then takes it for one of
+# These are interrupted and continue, so the range is entered from code of their kind: the binding then takes it for one of
 # the task, or of the generator, and not of the thread.
 
 

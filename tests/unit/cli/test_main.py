@@ -183,7 +183,7 @@ def test_output_that_nobody_takes(words: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["", *(unit.id for unit in catalog.units("cli.commands"))])
 def test_help_has_examples_and_fits_80_columns(command: str) -> None:
     help = CliRunner().invoke(commands, [*command.split(), "--help"], terminal_width=80).output
-    assert "warplens " in help.partition("Examples:" if command else "ask, look.")[2]
+    assert "warplens " in help.partition("Examples:" if command else "query and view it.")[2]
     assert max(map(len, help.splitlines())) <= 80
 
 

@@ -213,7 +213,7 @@ def test_a_full_disk_costs_the_snapshot_and_nothing_else(
             pass
     more(note, 90)
     with pytest.raises(
-        ReportError, match=r"no space left while writing .*\(the recording goes on, and nothing is lost\)"
+        ReportError, match=r"no space left while writing .*\(the recording continues, and nothing is lost\)"
     ):
         snapshot(note)
     assert generations(note.report) == before

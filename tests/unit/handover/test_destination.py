@@ -112,7 +112,7 @@ def test_a_folder_that_is_no_report_is_never_touched(tmp_path: Path, force: bool
     (tmp_path / "x.warplens" / "thesis.tex").write_text("years of work")
     (tmp_path / "y.warplens").write_text("a file")
     for name in ("x", "y"):
-        with pytest.raises(ReportError, match="in the way"):
+        with pytest.raises(ReportError, match="and would be overwritten"):
             _choose(tmp_path / name, force=force)
     assert (tmp_path / "x.warplens" / "thesis.tex").exists()
     assert (tmp_path / "y.warplens").exists()

@@ -224,7 +224,7 @@ HOSTILE = {
     "long tuple": (b"{)\x03z\x01ai\0\0\0\0z\x01b(\xff\xff\xff\xff", "is cut off"),
     "itself": (b"{)\x03z\x01ai\0\0\0\0z\x01b\xa9\x01r\0\0\0\0", "a reference to nothing"),
     "deep": (b"{)\x03z\x01ai\0\0\0\0z\x01b" + b")\x01" * 5000, "more than 8 values in each other"),
-    "key": (b"{)\x03z\x01ai\0\0\0\0z\x01b{)\x04NNNNN0", "a key that is no function"),
+    "key": (b"{)\x03z\x01ai\0\0\0\0z\x01b{)\x04NNNNN0", "a key that is not a function"),
 }
 
 

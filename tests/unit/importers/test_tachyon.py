@@ -203,8 +203,8 @@ MESSAGES = {
     "century": "longer than a century",
     "end": "a number is cut off",
     "zstd": "its samples cannot be unpacked",
-    "unfinished": "does not say where its parts are",
-    "empty": "holds no sample",
+    "unfinished": "has no positions of its parts",
+    "empty": "contains no sample",
 }
 
 

@@ -98,7 +98,7 @@ def test_impossible_buffers_are_refused(wrong: dict[str, Any], says: str) -> Non
 def test_a_buffer_and_its_bytes_are_not_mixed_up() -> None:
     buffer = ik.allocate(4, device="cpu")
     for other in (None, buffer.memory, buffer.pointer):
-        with pytest.raises(UsageError, match="takes what warplens"):
+        with pytest.raises(UsageError, match="takes a buffer of warplens"):
             plan_of(other, enabled=False)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="a buffer decodes itself"):
         ik.decode(buffer)  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ def collectives(report: Report) -> pa.Table:
     """
     rows = _recorded(report) if report.tables["collectives"] else _kernels_of_communication(report)
     if not rows.num_rows:
-        raise MissingData("does not contain collectives, nor kernels of NCCL.")
+        raise MissingData("contains neither collectives nor NCCL kernels.")
     facts = {
         row["process"]: row for row in report.table("processes", ["process", "rank", "host"]).to_pylist()
     }

@@ -41,7 +41,7 @@ def baked(answers: Answers, told: _Told | None = None) -> Iterator[tuple[str, by
     total = sum(lane.events for opened in reports for lane in opened.every_lane.all)
     if total > MOST_EVENTS:
         raise UsageError(
-            f"there are {total:,} events, and a single file holds {MOST_EVENTS:,} at most. {INSTEAD}"
+            f"a single file holds at most {MOST_EVENTS:,} events, but there are {total:,}. {INSTEAD}"
         )
     yield "meta", encoded(answers.meta())
     for opened in reports:

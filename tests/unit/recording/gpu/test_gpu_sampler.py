@@ -135,7 +135,7 @@ def test_gpus_are_read_inside_of_windows_only(sample: Sample) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "gpus", "said"), [("nodriver", 2, "Driver Not Loaded"), ("", 0, "There is no GPU here")]
+    ("words", "gpus", "said"), [("nodriver", 2, "Driver Not Loaded"), ("", 0, "No GPU found")]
 )
 def test_without_gpus_only_who_asked_hears_of_it(sample: Sample, words: str, gpus: int, said: str) -> None:
     sampler, lines = sample(CHOSEN, words, gpus=gpus)

@@ -44,9 +44,9 @@ def test_colours(tmp_path: Path, color: object, number: int) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("{", "no JSON"),
-        ("[]", "no list of modules"),
-        ("3", "no list of modules"),
+        ("{", "not JSON"),
+        ("[]", "not a list of modules"),
+        ("3", "not a list of modules"),
         (["m"], "entry 1 is no object"),
         ([{"module": "m", "functions": ["f"], "colour": "red"}], 'unknown key "colour"'),
         ([{"functions": ["f"]}], '"module" must be'),

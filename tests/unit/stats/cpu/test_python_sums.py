@@ -148,7 +148,7 @@ def test_calls_by_thread_and_kind(report: Report) -> None:
     assert sum(row["Failed"] for row in stat(report, "python_calls_sum")) == sum(
         row["failed"] is True for row in rows
     )
-    with pytest.raises(UsageError, match="there are: all, function"):
+    with pytest.raises(UsageError, match="choose from: all, function"):
         stat(report, "python_calls_sum", kind="colour")
 
 
@@ -187,5 +187,5 @@ def test_without_data(report: Report, name: str, what: str, tmp_path: Path) -> N
     timeline(tmp_path / "r.warplens", "main |[a  ]")
     with pytest.raises(MissingData, match=f"^does not contain {what}.$"):
         stat(open_report(tmp_path / "r.warplens"), name)
-    with pytest.raises(UsageError, match="there are: "):
+    with pytest.raises(UsageError, match="choose from: "):
         stat(report, name, by="colour")
