@@ -161,9 +161,8 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
         mine = merged.how == merging.KERNEL
         typical, worst = int(np.median(merged.uncertainty[mine])), int(merged.uncertainty[mine].max())
         message = (
-            f"{count[merging.KERNEL]:,} in-kernel launches of {where} were matched with their "
-            f"kernels; the error of their times is {typical:,} ns "
-            f"(at worst {worst:,} ns)"
+            f"{counted(count[merging.KERNEL], 'in-kernel launch')} of {where} matched a kernel; times are off "
+            f"by {typical:,} ns (at worst {worst:,} ns)"
         )
         notes.append(
             Note("info", "intrakernel-merged", _SOURCE, message=message, count=count[merging.KERNEL])
@@ -185,10 +184,9 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
             off = merged.uncertainty[mine]
             rough = int(np.median(off)) > _ROUGH and reason == why
             message = (
-                f"{len(off):,} in-kernel launches of {where} have the times at which the host "
-                f"launched and awaited them, because {reason}: the error of their times is "
-                f"{int(np.median(off)):,} ns (at worst {int(off.max()):,} ns), those of one launch "
-                "exactly to another"
+                f"{counted(len(off), 'in-kernel launch')} of {where} got the host's times of launch and wait, "
+                f"because {reason}: times are off by {int(np.median(off)):,} ns (at worst "
+                f"{int(off.max()):,} ns); within one launch they are exact"
             )
             notes.append(
                 Note(

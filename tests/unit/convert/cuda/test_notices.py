@@ -10,10 +10,10 @@ from warplens.convert.cuda.notices import cuda_version, cupti_version
 NOTICES = [
     (1, 130001, "info", "cuda-recorded", "with CUPTI 13.0 (130001), libx.so"),
     (2, 13000, "info", "cuda-driver", "CUDA up to 13.0"),
-    (3, 13000, "warning", "no-cupti", "(CUDA 13.0; looked for in libx.so)"),
+    (3, 13000, "warning", "no-cupti", "(CUDA 13.0; searched: libx.so)"),
     (4, 39, "warning", "cupti-busy", "another tool has CUPTI (libx.so; error 39)"),
     (5, 15, "warning", "cupti-failed", "error 15 of libx.so"),
-    (6, 2_500_000_000, "warning", "cupti-stolen", "none came for 2,500.000 ms"),
+    (6, 2_500_000_000, "warning", "cupti-stolen", "none arrived for 2,500.000 ms"),
     (7, 3_500_000, "warning", "cupti-clock", "off by 3.500 ms: libx.so"),
     (8, 250, "info", "cupti-converted", "known to 250 ns"),
     (9, 2_000, "warning", "cupti-flush", "within 2,000 ms"),
