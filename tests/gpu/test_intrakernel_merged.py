@@ -12,7 +12,7 @@ from tests.support.optional_dependencies import ROOT
 pytestmark = [pytest.mark.gpu, pytest.mark.require("gpu", "native", "numpy"), pytest.mark.timeout(600)]
 LAUNCHES = 100
 MOST = (
-    10_000  # ns; simulated launches of the same lead and tail came to 0.8 µs, and one launch alone to 3.3 µs
+    10_000  # ns; simulated launches of the same lead and tail came to 0.8 us, and one launch alone to 3.3 us
 )
 _PROGRAM = f"""
 from warplens import intrakernel

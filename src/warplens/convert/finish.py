@@ -177,7 +177,7 @@ def snapshot(
 
 
 def _spool(note: pendings.Pending, report: Path, *, named: bool = False) -> Path:
-    """Return the folder of a recording's spool. ReportError where it is missing, or another's.
+    """Return the folder of a recording's spool. ReportError if it is missing, or another's.
 
     `named`: the caller named this spool, so it need not hold the report's token.
     """

@@ -31,7 +31,7 @@ LOSES = (
 def write(reports: Sequence[Report], out: Path, progress: Callable[[str, float], None] | None = None) -> None:
     """Write the page of reports that are open.
 
-    Raises UsageError where it would be too large or the page is not built, OSError.
+    Raises UsageError if it would be too large or the page is not built, OSError.
     """
     view = view_of(reports, progress)
     answers = dict(baked(Answers(view), progress))

@@ -143,7 +143,7 @@ def record(
         spool_dir: Record into this directory, on a disk of this node.
         keep_raw: Keep the raw spool in the report.
 
-    Raises, at the start of the block only: ReportError where the report cannot be written, CaptureError where the agent or a
+    Raises, at the start of the block only: ReportError if the report cannot be written, CaptureError where the agent or a
     place for the spool is missing, UsageError for a name that is none. The end of the block never raises: it prints errors on
     stderr, and the next command that opens the report finishes it.
     """

@@ -43,4 +43,4 @@ def test_eight_real_ranks_have_the_straggler_that_their_ends_show() -> None:
     assert not broken
     assert answer.facts["collectives"] == 8
     assert answer.facts["straggler"] == "rank 7"
-    assert max(answer.facts["clock_residual_ns"].values()) <= 7_000, "one host: ends agree within µs"
+    assert max(answer.facts["clock_residual_ns"].values()) <= 7_000, "one host: ends agree within us"

@@ -45,7 +45,7 @@ def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
 
     `asked`: `python`, `native`, `auto`, `osrt` (calls of the C library that have a stack, each a sample of its length) or `tasks` (of
     asyncio, each below the one that awaits it); `wall`: of threads and tasks that waited, too, which `native` has not. Raises UsageError
-    for what does not go together, MissingData where there are none.
+    for what does not go together, MissingData if there are none.
     """
     if asked not in ("auto", *KINDS):
         raise UsageError(f"`:kind={asked}` is unknown; choose from: auto, {', '.join(KINDS)}.")

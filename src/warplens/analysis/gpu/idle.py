@@ -16,7 +16,7 @@ parts it. *Before that call began*, the host was late:
 - `copy-bound`, `collective wait`, `dependency`: up to the end of the awaited work of another stream: a copy, a communication kernel,
   or other work (see `dependencies`). The time in the call of a copy of pageable memory is `copy-bound`, too: it is staged by the host.
 - `launch-bound`: the rest: the call itself, and what the driver and the GPU need until the work begins.
-- `unknown`: that rest, if it had been launched before the gap began and still took more than 50 µs: something held it that the report
+- `unknown`: that rest, if it had been launched before the gap began and still took more than 50 us: something held it that the report
   does not show, as a host function in its stream. And every gap whose call is not in the report.
 
 `head` and `tail` are the time before the first and after the last operation. Where recording begins in the middle of a run, the first

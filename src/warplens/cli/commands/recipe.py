@@ -172,7 +172,7 @@ def recipe_of(name: str) -> tuple[Unit, dict[str, Any]]:
 def expanded(paths: tuple[Path, ...]) -> list[Path]:
     """Return the reports that are meant: a folder that is none stands for those in it, by number, then name.
 
-    UsageError where there is none.
+    UsageError if there is none.
     """
     reports: list[Path] = []
     for path in paths:

@@ -331,7 +331,7 @@ def _run(
 ) -> None:
     """Compute and write one table, at most `rows` of it for reading (0: all). `few`: without columns that say nothing.
 
-    MissingData where the report has no data for it.
+    MissingData if the report has no data for it.
     """
     from warplens.stats import base
     from warplens.storage.memory import give_back

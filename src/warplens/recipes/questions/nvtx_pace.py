@@ -63,7 +63,7 @@ def part(report: Report, *, name: str = "") -> Summary:
 
 
 def answer(summary: Summary, *, name: str = "") -> Answer:
-    """Compare the ranks. MissingData where no iteration has two ranks."""
+    """Compare the ranks. MissingData if no iteration has two ranks."""
     rows = summary["instances"]
     number, names, _ = ranks.names_of(rows)
     lengths = _laid_out(number, rows, len(names))

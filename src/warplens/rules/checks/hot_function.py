@@ -278,7 +278,7 @@ def _finding(one: _Wanted, native: NativePlaces, span: int, inclusive: bool) -> 
     else:
         cause += " It ran Python's own bytecode." if library else ""
         fix = (
-            "Do less in this function, keep its results, or hand whole arrays to compiled code; "
+            "Do less in this function, keep its results, or pass whole arrays to compiled code; "
             "`warplens source` shows each line."
         )
     several = f" on {counted(len(held.threads), 'thread')}" if len(held.threads) > 1 else ""

@@ -23,7 +23,7 @@ How long each GPU was busy, and why it was idle for the rest of the time.
   - `earlier work`: the first operation waited for work that was launched before the recording
     began.
   - `unknown`: its call was not recorded, or something that the report does not show delayed it by
-    more than 50 µs.
+    more than 50 us.
 
 ## How it is computed
 Busy time is the union of kernels, copies, memsets, graphs and migrations: overlapping operations
@@ -40,7 +40,7 @@ GPUs.
 - Idle time at the end of a recording may come from the end of the program: exclude it with
   --filter-time or --filter-nvtx.
 - If CUDA events were recorded, they show which work a stream waited for. Otherwise it is the work
-  that ended within 10 µs before the stream continued.
+  that ended within 10 us before the stream continued.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ earlier work of their stream are shown separately.
 - Queued: launches that came while earlier work waited or ran. Queue Avg, Med, Max (ns): their time
   from call to start.
 - Short: kernels that ran for less time than their call took.
-- Slow Calls: calls longer than 50 µs (`:slow-call=…`, ns). Late: Free launches with a latency above
-  100 µs (`:late=…`, ns).
+- Slow Calls: calls longer than 50 us (`:slow-call=…`, ns). Late: Free launches with a latency above
+  100 us (`:late=…`, ns).
 - Host, Rank, PID, Device, Stream: the GPU or stream. Each is shown only if rows differ in it,
   Stream only with `:by=stream`.
 

@@ -23,7 +23,7 @@ largest total comes first. If Python samples show threads that only wait at one 
 samples), their time does not affect the order, and a note says how much it is.
 
 ## Traps
-- Calls shorter than --osrt-threshold (default: 1 µs) were not recorded: the program made more calls
+- Calls shorter than --osrt-threshold (default: 1 us) were not recorded: the program made more calls
   than Num Calls.
 - Most of these calls wait. A thread that waits for work in `poll` or `pthread_cond_wait` all day is
   idle, not slow.

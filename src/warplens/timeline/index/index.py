@@ -87,7 +87,7 @@ class LaneIndex:
     def __init__(self, path: Path, shift: int = 0) -> None:
         """Open the file.
 
-        `shift`: what its times are behind the report's clock (ns). Raises ReportError where it
+        `shift`: what its times are behind the report's clock (ns). Raises ReportError if it
         cannot be read.
         """
         self.path, self.shift = path, shift
@@ -112,7 +112,7 @@ class LaneIndex:
         Where there is none, or one of other files, it is made: in one's own report, or in the
         folder `cache`.
 
-        Raises ReportError where the tables cannot be read, or the index can be written nowhere.
+        Raises ReportError if the tables cannot be read, or the index can be written nowhere.
         """
         manifest = part.manifest
         inside = building.path_of(store.path, manifest)

@@ -35,7 +35,7 @@ _Told = Callable[[str, float], None]
 def baked(answers: Answers, told: _Told | None = None) -> Iterator[tuple[str, bytes]]:
     """Yield every answer with its key.
 
-    Raises UsageError where the reports are too long for a page; `told` hears how far it is.
+    Raises UsageError if the reports are too long for a page; `told` hears how far it is.
     """
     reports = answers.view.reports
     total = sum(lane.events for opened in reports for lane in opened.every_lane.all)

@@ -28,7 +28,7 @@ def single_page(files: Mapping[str, File], title: str, answers: Mapping[str, byt
 
     `answers`: by the keys that `web/src/data/embedded.ts` asks for.
 
-    Answers are gzipped and in base64, so that no name of a report is ever read as HTML. Raises UsageError where the page is not built.
+    Answers are gzipped and in base64, so that no name of a report is ever read as HTML. Raises UsageError if the page is not built.
     """
     if len(files) == 1:
         raise UsageError("the page is not built in this checkout. Install Node, then run: make web.")

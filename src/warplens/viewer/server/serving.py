@@ -63,7 +63,7 @@ class Door:
 def listen(host: str = LOCAL, port: int = 0, *, allow_remote: bool = False) -> Door:
     """Begin to listen on a port, 0: a free one.
 
-    Raises UsageError where that is not allowed or not possible.
+    Raises UsageError if that is not allowed or not possible.
     """
     if host not in _LOCALS and not allow_remote:
         raise UsageError(

@@ -25,7 +25,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def ask_everything(path: Path) -> None:
-    """Ask an index all that can be asked; ReportError where it is refused."""
+    """Ask an index all that can be asked; ReportError if it is refused."""
     with LaneIndex(path) as index:
         tracks = [*range(min(len(index.tracks), 50)), 1 << 31]
         index.viewport(-FAR, FAR, 100, tracks, 500)

@@ -34,7 +34,7 @@ export function FindingDetails({ finding, report, span }: Props) {
             <b>Fix</b> <span class="p-lines">{finding.fix}</span> <SafeLink href={finding.link}>How this works</SafeLink>
           </p>
           {finding.wrongWhen && <p class="p-dim"><b>Limits</b> {finding.wrongWhen}</p>}
-          <p class="p-dim p-small">Rule {finding.rule}, of {finding.confidence} confidence.</p>
+          <p class="p-dim p-small">Rule {finding.rule}, {finding.confidence} confidence.</p>
         </div>
         <Rows finding={finding} report={report} />
       </div>
@@ -60,7 +60,7 @@ function Rows({ finding, report }: { finding: Finding; report: number }) {
   return (
     <div class="p-evidence">
       <h4>Seen {finding.occurrences === 1 ? "once" : `${count(finding.occurrences)} times`}{some}</h4>
-      <table class="p-rows" aria-label="Where it can be seen">
+      <table class="p-rows" aria-label="Evidence">
         <thead>
           <tr><th scope="col">At</th><th scope="col">For</th><th scope="col">What</th></tr>
         </thead>
