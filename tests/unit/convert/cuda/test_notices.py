@@ -15,7 +15,7 @@ NOTICES = [
     (5, 15, "warning", "cupti-failed", "error 15 of libx.so"),
     (6, 2_500_000_000, "warning", "cupti-stolen", "none arrived for 2,500.000 ms"),
     (7, 3_500_000, "warning", "cupti-clock", "off by 3.500 ms: libx.so"),
-    (8, 250, "info", "cupti-converted", "known to 250 ns"),
+    (8, 250, "info", "cupti-converted", "an error of 250 ns"),
     (9, 2_000, "warning", "cupti-flush", "within 2,000 ms"),
     (10, 22, "warning", "cupti-too-old", "lacks a requested feature: libx.so"),
     (11, 130000, "info", "cupti-gated", "with CUPTI 13.0 (130000)"),
