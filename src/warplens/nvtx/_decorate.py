@@ -17,7 +17,7 @@ _GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x10
 
 
 def decorate(annotation: annotate, func: Any) -> Any:
-    """`func` so that each call is a range; raises TypeError where it cannot be called."""
+    """`func` so that each call is a range; raises TypeError if it cannot be called."""
     if isinstance(func, (staticmethod, classmethod)):
         return type(func)(decorate(annotation, func.__func__))
     if not callable(func):
