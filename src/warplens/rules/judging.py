@@ -132,13 +132,14 @@ def judge(
             continue
         constants = {
             "link": modules[unit.id].LINK,
-            "wrong_when": " ".join(unit.sections["When it is wrong"].split()),
+            "wrong_when": " ".join(unit.sections["When it does not apply"].split()),
         }
         for finding in own:
             empty = {name: text for name, text in constants.items() if not getattr(finding, name)}
             engine = engines.setdefault(scope, WhatIf(report, scope))
             finding = ledger.cut(_priced_again(finding, engine), idle_causes[unit.id])
-            findings.append(replace(finding, severity=graded(finding, looked_at), within=looked_at, **empty))
+            finding = replace(finding, severity=graded(finding, looked_at), within=looked_at, **empty)
+            findings.append(replace(finding, wrong_when=f"Does not apply i{finding.wrong_when[1:]}"))  # If …
     ordered = sorted(marked_repeats(findings), key=_weight)
     return Judgement(
         tuple(

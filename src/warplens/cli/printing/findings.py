@@ -45,7 +45,7 @@ def as_text(
         yield from _labelled("fix", finding.fix, columns)
         if finding.link:
             yield f"{_INDENT}{'see':<{_LABEL}}{finding.link}"
-        yield from _labelled("wrong if", finding.wrong_when, columns)
+        yield from _labelled("limits", finding.wrong_when, columns)
         yield from _rows(finding, judgement.origin, rows, columns=columns)
         yield ""
     if details is not None and (more := len(judgement.distinct) - details) > 0:
@@ -80,7 +80,7 @@ def as_markdown(judgement: Judgement, rows: int, width: int) -> Iterator[str]:
             "",
         )
         yield f"**Fix:** {escaped(finding.fix)}{f' ([more]({finding.link}))' if finding.link else ''}"
-        yield from ("", f"Wrong if: {escaped(finding.wrong_when)}")
+        yield from ("", escaped(finding.wrong_when))
         if finding.evidence and rows:
             yield from ("", "| at | for | what |", "|--:|--:|---|")
             for row in finding.evidence[:rows]:

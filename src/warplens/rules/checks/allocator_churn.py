@@ -20,8 +20,8 @@ Allocate once, before the loop. Or use an allocator that keeps what it has: that
 `torch.cuda.empty_cache()` in the loop; `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` where sizes vary),
 `cudaMallocAsync` with a memory pool that keeps its memory, RMM.
 
-## When it is wrong
-Where the recording is so short that the program was still warming up. Where shapes change and memory is
+## When it does not apply
+If the recording is so short that the program was still warming up. If shapes change and memory is
 nearly full, PyTorch must free blocks to get others: then the cure is less memory, not another allocator.
 Bursts alone do not say who asked for them.
 """

@@ -13,8 +13,8 @@ that time per request, at any bandwidth.
 Send the questions ahead and collect the answers later, ask for many things in one question, use several connections or asyncio, or keep
 answers. Where a tracker or logger sends its metrics in the loop: let a separate thread do that.
 
-## When it is wrong
-Where a thread is there to wait, such as a server's, and its NVTX range only says so. Where the next question depends on the answer.
+## When it does not apply
+If a thread is there to wait, such as a server's, and its NVTX range only says so. If the next question depends on the answer.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ Find what the last rank did before: the rules and `warplens stats --by rank` com
 experts, pipeline stages), one slow loader of data, one rank that logs, saves or evaluates, a GPU with lower clocks, a slow node. Balance
 the work by cost instead of count; overlap the collective with the computation behind it.
 
-## When it is wrong
-Clocks of different hosts are brought together to within some 10 us to 1 ms: less skew than that means nothing. Where the waiting rank has
+## When it does not apply
+If the skew is below some 10 us to 1 ms: clocks of different hosts are brought together no better than that. If the waiting rank has
 no other work, less skew wins nothing; where another rank is always the last, balancing wins less than stated.
 """
 

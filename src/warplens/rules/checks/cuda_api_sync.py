@@ -13,8 +13,8 @@ Leave out what only measures or debugs. Let streams wait for each other (`cudaSt
 it can. In PyTorch these calls hide in `.item()`, `.cpu()`, `.nonzero()`, `if tensor:`, `print(tensor)` and `torch.cuda.synchronize()`; the
 rule `unneeded_sync` says where in the program.
 
-## When it is wrong
-Where the host must have a result before it can go on. Where all that it does afterwards is to wait for something else.
+## When it does not apply
+If the host must have a result before it can go on. If all that it does afterwards is to wait for something else.
 """
 
 from __future__ import annotations

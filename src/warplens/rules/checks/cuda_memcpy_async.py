@@ -14,8 +14,8 @@ counts as busy. The estimate is the greater of the two, up to the time that the 
 Use page-locked memory: `pin_memory=True` of a PyTorch `DataLoader`, `tensor.pin_memory()`, `cudaHostAlloc`, `cudaHostRegister`, with
 `non_blocking=True`. Values that the host reads (`tensor.item()`, `.cpu()`, `print(loss)`) are better read every hundredth step.
 
-## When it is wrong
-Where the host must have the value before it can go on, the wait stays, whatever the memory. Where another thread keeps the GPU busy,
+## When it does not apply
+If the host must have the value before it can go on, the wait stays, whatever the memory. If another thread keeps the GPU busy,
 or the host has nothing else to do, nothing is won.
 """
 

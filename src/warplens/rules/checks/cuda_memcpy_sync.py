@@ -12,8 +12,8 @@ so that the GPU runs dry after it, and the copy cannot run beside a kernel.
 Use `cudaMemcpyAsync` with page-locked memory in a separate stream, and let the stream that needs the data wait for an event. In PyTorch:
 `tensor.to(device, non_blocking=True)` from pinned memory; a copy to the host only where the value is needed, and late.
 
-## When it is wrong
-Where the host needs the data at once, the wait only moves. Where another thread keeps the GPU busy meanwhile, nothing is won.
+## When it does not apply
+If the host needs the data at once, the wait only moves. If another thread keeps the GPU busy meanwhile, nothing is won.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ The call returns when the memory is set, and all work before it is done. Nothing
 ## What to do
 Use `cudaMemsetAsync` in the stream that uses the memory.
 
-## When it is wrong
-Where the host reads the memory next, the wait only moves.
+## When it does not apply
+If the host reads the memory next, the wait only moves.
 """
 
 from __future__ import annotations

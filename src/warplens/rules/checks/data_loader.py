@@ -18,9 +18,9 @@ More workers (`num_workers`) that read and decode ahead (`prefetch_factor`, `per
 decoding, or decoding on the GPU (DALI, nvImageCodec); fewer and larger files; keep what fits into memory. In the main process
 (`num_workers=0`) loading cannot overlap with anything.
 
-## When it is wrong
-Where the first batch of each epoch is what takes long: then the workers' start is the cost (`persistent_workers`). Where a range with
-such a name holds more than loading. Where a GPU still has work while the thread waits, nothing is lost: that part is not in the estimate.
+## When it does not apply
+If the first batch of each epoch is what takes long: then the workers' start is the cost (`persistent_workers`). If a range with
+such a name holds more than loading. If a GPU still has work while the thread waits, nothing is lost: that part is not in the estimate.
 """
 
 from __future__ import annotations

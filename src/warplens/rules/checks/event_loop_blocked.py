@@ -17,8 +17,8 @@ pool for what holds the GIL; a library that awaits (`asyncio.sleep`, `httpx.Asyn
 asynchronous driver of the database) instead of one that blocks; `await asyncio.sleep(0)` in long
 loops. `asyncio.run(main(), debug=True)` logs such callbacks.
 
-## When it is wrong
-Where nothing else has to be done meanwhile. Where one function is called in many callbacks without
+## When it does not apply
+If nothing else has to be done meanwhile. If one function is called in many callbacks without
 a pause between them, samples may take them for one.
 """
 

@@ -18,8 +18,8 @@ experts and tensor parallel layers in chunks. Communicate less: accumulate gradi
 bfloat16, put tensor parallel ranks on one node. Where ranks wait for the last one, balance their work: see
 `collective_skew`.
 
-## When it is wrong
-Where nothing can be computed meanwhile, because all of it needs the result. Kernels that overlap share
+## When it does not apply
+If nothing can be computed meanwhile, because all of it needs the result. Kernels that overlap share
 multiprocessors and bandwidth, so that both take longer: what is expected does not count that. A report of
 one rank cannot distinguish waiting from data transfer.
 """

@@ -15,8 +15,8 @@ Leave the first steps out of what you compare: `--delay`, `--capture-range=nvtx`
 active)`. Where start-up itself matters: keep compiled kernels (`TORCHINDUCTOR_CACHE_DIR`, `TRITON_CACHE_DIR`, `CUDA_CACHE_PATH`), load
 modules eagerly where the first requests matter (`CUDA_MODULE_LOADING=EAGER`).
 
-## When it is wrong
-Where the first steps do other work, such as a longer warm-up of the data. Where steps grow shorter by design.
+## When it does not apply
+If the first steps do other work, such as a longer warm-up of the data. If steps grow shorter by design.
 """
 
 from __future__ import annotations

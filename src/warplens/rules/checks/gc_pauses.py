@@ -18,8 +18,8 @@ program runs, and `gc.freeze()` at the start wins nothing: raise the thresholds 
 or `gc.disable()` and collect where a pause hurts nobody, in all ranks at the same step, which wins all. Both cost memory: garbage in
 cycles stays until the next collection. Leave out calls of `gc.collect()` in the loop.
 
-## When it is wrong
-Where a GPU has enough work in its queues for the pause: then nothing is found. Where the program makes cyclic garbage faster than memory
+## When it does not apply
+If a GPU has enough work in its queues for the pause: then nothing is found. If the program makes cyclic garbage faster than memory
 lasts: then collections are necessary, and only their visits to live objects can be saved.
 """
 

@@ -16,8 +16,8 @@ Long holds: let the C code release the lock (`Py_BEGIN_ALLOW_THREADS`, `nogil` i
 `multiprocessing`), or into NumPy and the like, which release it. Threads beside an event loop (endpoints of FastAPI that are `def`, not
 `async def`; `run_in_executor`): make short handlers `async def`, so that no call goes to a thread and back.
 
-## When it is wrong
-Where the threads that wait have nothing urgent to do. Where there are fewer CPUs than threads: without the lock they would wait for a
+## When it does not apply
+If the threads that wait have nothing urgent to do. If there are fewer CPUs than threads: without the lock they would wait for a
 CPU.
 """
 

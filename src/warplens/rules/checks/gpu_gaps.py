@@ -11,8 +11,8 @@ The GPU is what is paid for, and in these stretches nobody used it.
 Find out what the host did meanwhile: the rule `gpu_waits_for_cpu` says it, for much shorter gaps too. Typical are loading of data, writing
 of checkpoints, evaluation on the host, compilation.
 
-## When it is wrong
-Where the program had nothing for the GPU to do, e.g. a server between requests, or where another process used the GPU meanwhile.
+## When it does not apply
+If the program had nothing for the GPU to do, e.g. a server between requests, or where another process used the GPU meanwhile.
 """
 
 from __future__ import annotations

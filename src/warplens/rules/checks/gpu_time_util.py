@@ -11,9 +11,9 @@ The GPU is what is paid for. The cost stated is the time in these chunks in whic
 ## What to do
 Look at what the host did there: the rules `gpu_waits_for_cpu`, `data_loader`, `small_kernels` and `unneeded_sync` name the usual reasons.
 
-## When it is wrong
-Use of time only is looked at: a kernel on one of 132 multiprocessors counts like one on all, and a tiny copy like either. A GPU that looks
-busy may still be badly used; look at its metrics. Where another process uses the GPU, or the program has nothing to do, nothing is lost.
+## When it does not apply
+If another process uses the GPU, or the program has nothing to do, nothing is lost. Use of time only is looked at: a kernel on one of 132
+multiprocessors counts like one on all, and a tiny copy like either. A GPU that looks busy may still be badly used; look at its metrics.
 """
 
 from __future__ import annotations

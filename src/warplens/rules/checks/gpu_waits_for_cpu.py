@@ -2,7 +2,8 @@
 
 ## What it looks for
 Gaps on each GPU of more than 20 us that ended with a launch which the host made late (cause `host-bound` of `gpu_utilization`; time in
-calls that wait for the GPU is not in it, nor gaps between kernels that are launched as fast as the host can). Each gap is divided among
+calls that wait for the GPU is not in it, nor gaps between kernels that are launched as fast as the host can, nor the time in which the
+program captures its first CUDA graphs: see `graph_capture_warmup`). Each gap is divided among
 what the launching thread did in it: a pause of the garbage collector, a wait for the GIL, a call of CUDA, an import, a call of the C
 library, an NVTX range, operation or function of Python that began or ended in it, what samples saw, or, where nothing else is known, the
 range around it. A finding for each of these that takes more than 2 % of the time that is looked at. Ranges and operations whose names
@@ -15,15 +16,15 @@ The GPU works only as fast as the host tells it what to do. Each of these gaps i
 Take what fills the gaps out of the way: off the launching thread, ahead of time, or less often. Many gaps filled by the framework's own
 operations: torch.compile or CUDA graphs, so that fewer launches are needed.
 
-## When it is wrong
-Where the GPU had no work to do because there was none, e.g. a server between requests. Where the host itself waited for another process.
-Where a profiler made the host slow: see `profiler_overhead`.
+## When it does not apply
+If the GPU had no work to do because there was none, e.g. a server between requests. If the host itself waited for another process.
+If a profiler made the host slow: see `profiler_overhead`.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -50,12 +51,13 @@ from warplens.analysis.cpu.culprits import (
 from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct
 from warplens.analysis.gpu.idle import idle
-from warplens.analysis.intervals import Cover, union
+from warplens.analysis.intervals import Cover
 from warplens.arrays import Int32Array, Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration, percent
 from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence, Finding, Without, most
+from warplens.rules.captures import first_graphs
 from warplens.rules.gpus import gpus
 from warplens.rules.hosts import edges, numbers, rows, threads
 from warplens.rules.hosts import idle as gpu_idle
@@ -119,7 +121,8 @@ def check(
             pc.is_valid(gaps.column("thread")),
         )
     )
-    stretches = _stretches(gaps)
+    captured = {first.process: Cover([first.begin], [first.end]) for first in first_graphs(report, selection)}
+    stretches = _stretches(gaps, captured)
     if not stretches.num_rows:
         return []
     parts = pieces(report, stretches)
@@ -222,21 +225,23 @@ def _common(several: Sequence[tuple[Int64Array, str, str]], group: str) -> str:
     return kinds.pop() if len(kinds) == 1 else group
 
 
-def _stretches(gaps: pa.Table) -> pa.Table:
-    """Return when each thread was late for any of its GPUs.
+def _stretches(gaps: pa.Table, captured: Mapping[int, Cover]) -> pa.Table:
+    """Return when each thread was late for any of its GPUs, but not while its process captured its first graphs.
 
     Time that two of them lost at once is lost once.
     """
-    thread, start, end = (numbers(gaps, name) for name in ("thread", "start", "end"))
+    process, thread, start, end = (numbers(gaps, name) for name in ("process", "thread", "start", "end"))
     parts = []
     for own in np.unique(thread).tolist():
-        first, last = union(start[thread == own], end[thread == own])
+        mine = thread == own
+        late = Cover(start[mine], end[mine])
+        late = late.without(captured.get(int(process[np.argmax(mine)]), Cover([], [])))
         parts.append(
             pa.table(
                 {
-                    "thread": pa.array(np.full(len(first), own)),
-                    "start": pa.array(first),
-                    "end": pa.array(last),
+                    "thread": pa.array(np.full(len(late.start), own)),
+                    "start": pa.array(late.start),
+                    "end": pa.array(late.end),
                 }
             )
         )

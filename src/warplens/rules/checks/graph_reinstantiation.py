@@ -13,8 +13,8 @@ Capture once, and launch the same executable graph in each step, with inputs cop
 few kernels change, update it (`cudaGraphExecUpdate`, `cudaGraphExecKernelNodeSetParams`). In PyTorch fix or bucket the shapes: with
 `torch.compile(mode="reduce-overhead")` each new shape is a new graph (`mark_dynamic`, padding); `torch._logging.set_logs(cudagraphs=True)`.
 
-## When it is wrong
-Where the recording shows the warm-up only, in which a graph for each batch size is made, to be launched thousands of times later.
+## When it does not apply
+If the recording shows the warm-up only, in which a graph for each batch size is made, to be launched thousands of times later.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ Look at the lines of the function (`warplens source`). In Python's own bytecode:
 loop, keep results, hand whole arrays to NumPy and the like. In a library: find the call that does
 the same work at once, or asks for less of it.
 
-## When it is wrong
-Where the function does the work that the program is for, in the best way there is. Where it waits in a loop, which looks like work. Where
+## When it does not apply
+If the function does the work that the program is for, in the best way there is. If it waits in a loop, which looks like work. If
 another thread decides how long the program takes. Programs that use a GPU are left to `gpu_waits_for_cpu`.
 """
 

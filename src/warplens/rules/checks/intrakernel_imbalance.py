@@ -13,8 +13,8 @@ Share the work out by cost instead of count: more and smaller blocks, the longes
 for attention over sequences of different lengths); in a persistent kernel let blocks take tiles from a counter instead of a fixed list.
 `warplens stats -r intrakernel_imbalance` has the launches, `intrakernel_sum:by=sm` what the regions of slow SMs took.
 
-## When it is wrong
-Where another kernel fills the idle SMs nothing is lost. Begin and end are those of the recorder: a kernel that begins it late, or ends it
+## When it does not apply
+If another kernel fills the idle SMs nothing is lost. Begin and end are those of the recorder: a kernel that begins it late, or ends it
 early, looks more or less even than it is. A block may also be slow because its SM shares memory or power with others.
 """
 

@@ -12,8 +12,9 @@ slower than without them, and short regions look longer than they are. Sums over
 Put regions around larger pieces, leave out the innermost ones, record only some warps (`warps=`) or blocks (`sample_blocks=`); allocate as
 many slots as the finding says. `enabled=False` gives the kernel without recording, to compare its time with.
 
-## When it is wrong
-The cost is a bound, not a measurement of this kernel: a warp that waits anyway records for nothing. On other GPUs than Hopper it differs.
+## When it does not apply
+If the warps wait anyway: then they record for nothing. The cost is a bound, not a measurement of this kernel. On other GPUs than Hopper it
+differs.
 """
 
 from __future__ import annotations

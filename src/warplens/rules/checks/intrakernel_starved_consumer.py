@@ -14,10 +14,11 @@ More stages in flight, larger or fewer copies (TMA and multicast instead of cp.a
 load the next tile before the epilogue of this one; smaller tiles where shared memory limits the stages. Look at what holds up the
 producer itself: `warplens stats -r intrakernel_sum:by=role,intrakernel_roles,intrakernel_overlap`.
 
-## When it is wrong
-The first wait of each block is the latency of its first load, which no depth of the pipeline hides. A region around an asynchronous copy
-ends when it is issued: where all roles wait, the data is under way, and that time is not counted here. A kernel that is limited by the
-bandwidth of the memory stays so. A region called after loading may do something else. With `sample_blocks` only some blocks are looked at.
+## When it does not apply
+If only the first wait of each block is long: it is the latency of its first load, which no depth of the pipeline hides. A region around
+an asynchronous copy ends when it is issued: where all roles wait, the data is under way, and that time is not counted here. A kernel
+that is limited by the bandwidth of the memory stays so. A region called after loading may do something else. With `sample_blocks` only
+some blocks are looked at.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ Blocks of equal length run in waves. 133 blocks on 132 SMs take twice as long as
 Choose the size of blocks, or the number of splits, so that they fill whole waves; make blocks smaller, so that the last wave is a small
 part of all; or launch as many blocks as fit and let each take tile after tile (a persistent kernel, stream-K).
 
-## When it is wrong
-With many waves of uneven blocks there is no last wave to speak of: the rule `intrakernel_imbalance` has what is lost then. Where another
-kernel fills the idle SMs nothing is lost. SMs on which no block ran are not counted.
+## When it does not apply
+If there are many waves of uneven blocks, there is no last wave to speak of: the rule `intrakernel_imbalance` has what is lost then. If
+another kernel fills the idle SMs nothing is lost. SMs on which no block ran are not counted.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ every other rank. Mostly it happens in the first step, which then says nothing a
 Import at the top of the program, or call the function once before the loop. Lazy imports inside of functions are found where they are
 first called.
 
-## When it is wrong
-Where start-up must be short and the steps are few: then it does not matter when the time is spent. The total does not change, only where
+## When it does not apply
+If start-up must be short and the steps are few: then it does not matter when the time is spent. The total does not change, only where
 it is.
 """
 

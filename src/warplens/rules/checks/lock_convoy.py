@@ -13,9 +13,9 @@ thread on top of it.
 Work outside the lock and hold it only to note the result; give each thread its own data and put it together at the end; or split the
 lock.
 
-## When it is wrong
-Where what the lock protects cannot be done twice at the same time anyway, such as a single disk. Where there are no CPUs for more than
-one of the threads. Where a lock is used to tell that something happened, in code that this rule does not know.
+## When it does not apply
+If what the lock protects cannot be done twice at the same time anyway, such as a single disk. If there are no CPUs for more than
+one of the threads. If a lock is used to tell that something happened, in code that this rule does not know.
 """
 
 from __future__ import annotations

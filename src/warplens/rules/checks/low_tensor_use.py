@@ -12,8 +12,8 @@ used.
 Train in `torch.autocast("cuda", dtype=torch.bfloat16)`, allow TF32 (`torch.set_float32_matmul_precision("high")`; in JAX
 `jax.default_matmul_precision`), and make sizes multiples of 8 (16-bit) or 16 (8-bit).
 
-## When it is wrong
-Where the numbers must be exact. Where the products are limited by memory, as with a batch of one: then tensor cores have little to do.
+## When it does not apply
+If the numbers must be exact. If the products are limited by memory, as with a batch of one: then tensor cores have little to do.
 Metrics describe the whole GPU, with the work of every process.
 """
 

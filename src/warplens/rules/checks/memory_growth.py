@@ -15,8 +15,8 @@ Look at what the named function, or range, keeps: lists and dictionaries that ar
 caches without a limit, tensors that hold a graph of gradients, closures. `memray` records every
 allocation: the command is part of the finding.
 
-## When it is wrong
-Where the program has to keep all of its results, and ends with them. Where the allocator keeps what
+## When it does not apply
+If the program has to keep all of its results, and ends with them. If the allocator keeps what
 was freed: then the memory is used again.
 """
 

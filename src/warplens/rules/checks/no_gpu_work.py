@@ -15,8 +15,8 @@ Where the calls fail: read what the program says, and look up the numbers of the
 profiler where `ProfilerActivity.CUDA` is missing or CUPTI is in use by another profiler. `warplens doctor`
 says what keeps CUPTI from recording here.
 
-## When it is wrong
-Where a program was killed a moment after its first launches: what its GPU did was not fetched yet. Where all
+## When it does not apply
+If a program was killed a moment after its first launches: what its GPU did was not fetched yet. If all
 launches were captured into a graph that was never launched.
 """
 

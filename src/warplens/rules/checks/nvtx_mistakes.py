@@ -15,8 +15,8 @@ range has its own name, no two of them are summed, and each name takes memory in
 Use `with annotate(…)` (or RAII in C++), which ends what it began also when an exception is raised; use start/end ranges for what does not
 nest, or ends in another thread. Put numbers into the payload instead of the name: `annotate("step", payload=7)`.
 
-## When it is wrong
-Where a thread was meant to be in the range until the program ended. Where ranges of two libraries cross because each is right for itself.
+## When it does not apply
+If a thread was meant to be in the range until the program ended. If ranges of two libraries cross because each is right for itself.
 """
 
 from __future__ import annotations

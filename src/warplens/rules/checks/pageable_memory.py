@@ -12,9 +12,9 @@ engine waits for the CPU, and nothing can run beside.
 Allocate with `cudaHostAlloc`, or `cudaHostRegister` what is there; `pin_memory=True` in a PyTorch `DataLoader`, `tensor.pin_memory()`,
 `torch.empty(..., pin_memory=True)` for what comes back. Page-lock buffers once and use them again: to lock pages takes longer than to copy.
 
-## When it is wrong
-Small copies (up to some 10 KB) are bound by latency, whatever the memory. On machines where the GPU can read pageable memory (Grace Hopper,
-HMM) there may be no difference. Page-locked memory is not swapped: too much of it harms the rest of the machine.
+## When it does not apply
+If copies are small (up to some 10 KB): latency bounds them, whatever the memory. On machines where the GPU can read pageable memory
+(Grace Hopper, HMM) there may be no difference. Page-locked memory is not swapped: too much of it harms the rest of the machine.
 """
 
 from __future__ import annotations

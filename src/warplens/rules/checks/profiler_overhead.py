@@ -16,8 +16,8 @@ worse than it is.
 Record less: leave out the sources that you do not need (`-t`), raise thresholds (`--osrt-threshold`), annotate larger pieces, trace fewer
 functions of Python, record only a part (`--capture-range`, `--duration`).
 
-## When it is wrong
-The costs of a row are those of the machine on which they were measured: a slow CPU takes longer. What CUPTI itself adds to each call of
+## When it does not apply
+If the CPU is slower than that on which the costs of a row were measured: then they are too low. What CUPTI itself adds to each call of
 CUDA is not known to this rule where it does not report it.
 """
 

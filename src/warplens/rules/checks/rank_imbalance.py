@@ -15,9 +15,9 @@ More kernels or more data on one rank: balance by cost instead of count (sequenc
 their tokens, pipeline stages by their layers), and keep logging, saving and evaluation off one rank, or
 spread them. The same kernels, but slower: clocks, heat, another program on that GPU, a worse PCIe slot.
 
-## When it is wrong
-Where the ranks do not wait for each other in each step. Where the others have other work to do meanwhile.
-Where only a few steps were recorded, whose load differs by chance.
+## When it does not apply
+If the ranks do not wait for each other in each step. If the others have other work to do meanwhile.
+If only a few steps were recorded, whose load differs by chance.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ guards: a tensor in place of a Python number; `torch._dynamo.mark_dynamic` or `d
 that are padded to a few, and the last batch dropped (`drop_last=True`). In JAX pad shapes, and make only what
 hardly changes a static argument.
 
-## When it is wrong
-Where the program does something new for the first time in the same line, such as its first evaluation. Where
+## When it does not apply
+If the program does something new for the first time in the same line, such as its first evaluation. If
 each shape comes back often in a long run: then the compilations end. Samples of Python say it within some 10
 ms for each compilation.
 """

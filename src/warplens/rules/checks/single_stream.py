@@ -14,8 +14,8 @@ then run like one, and most of the GPU has nothing to do.
 Give each stream its own work (`cudaStreamNonBlocking`, `torch.cuda.Stream`) and keep the default stream empty, or compile with
 `--default-stream per-thread`; order what depends on each other with events.
 
-## When it is wrong
-Where the work of one stream needs the result of the other, and the program relies on the default stream to order them. Where each kernel
+## When it does not apply
+If the work of one stream needs the result of the other, and the program relies on the default stream to order them. If each kernel
 uses all of the memory's bandwidth, two at once are no faster.
 """
 

@@ -17,9 +17,9 @@ Wait for the thing itself: an event, a condition, a future, `select`. A busy dat
 connection that writes, shorter transactions, SQLite's `journal_mode=WAL`. Many fsyncs: one for many
 writes, in a separate thread.
 
-## When it is wrong
-Where the program is to wait, such as between two measurements or before it asks a service again.
-Where data must be on the disk before the next step begins.
+## When it does not apply
+If the program is to wait, such as between two measurements or before it asks a service again.
+If data must be on the disk before the next step begins.
 """
 
 from __future__ import annotations

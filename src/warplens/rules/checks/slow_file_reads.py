@@ -13,8 +13,8 @@ does the thread. Such storage answers many questions at once as fast as one, but
 Read ahead in other threads or processes (`num_workers` and `prefetch_factor` of a DataLoader, `posix_fadvise`), read larger pieces, pack
 small files into few large ones, copy the data to a local disk first, keep what is needed again.
 
-## When it is wrong
-Where the data is needed once and at once, such as the weights at start-up. Where the disk is as fast as it gets: then reading ahead only
+## When it does not apply
+If the data is needed once and at once, such as the weights at start-up. If the disk is as fast as it gets: then reading ahead only
 hides what fits beside the work.
 """
 

@@ -13,8 +13,8 @@ Fewer, larger kernels: `torch.compile` fuses elementwise operations; fused optim
 larger batches. Or launch them all at once: CUDA graphs (`torch.compile(mode="reduce-overhead")`, `torch.cuda.graphs`, JAX's `jit` around
 the whole step), where kernels follow each other within about 1 us.
 
-## When it is wrong
-While a profiler records every call, launches take longer than without: compare the step's time without it. Where the host waits for
+## When it does not apply
+If the program runs without a profiler, launches take less time: compare the step's time without it. If the host waits for
 something else between launches (data, locks) the rule `gpu_waits_for_cpu` tells more.
 """
 

@@ -17,9 +17,9 @@ that spin keep away the ones with work. Loops that are short never end sooner wi
 are free, and 1 in each of several processes. Where threads wait long, `OMP_WAIT_POLICY=passive`
 (`KMP_BLOCKTIME=0` with Intel's and LLVM's) lets them sleep.
 
-## When it is wrong
-Where CPUs are free and the loops follow each other closely: then to spin is faster than to sleep.
-Where one thread has more work than the others: they wait for it in any way, and the work must be
+## When it does not apply
+If CPUs are free and the loops follow each other closely: then to spin is faster than to sleep.
+If one thread has more work than the others: they wait for it in any way, and the work must be
 divided better.
 """
 

@@ -13,8 +13,8 @@ Import less and later: `python -X importtime` lists the modules. Processes of a 
 `fork`, or with `forkserver` and `multiprocessing.set_forkserver_preload`. Keep what is compiled (`TORCHINDUCTOR_CACHE_DIR`,
 `TRITON_CACHE_DIR`, `CUDA_CACHE_PATH`, `JAX_COMPILATION_CACHE_DIR`).
 
-## When it is wrong
-Where the run is short only because it was cut short to be recorded: then start-up looks larger than it will be. What can be saved of it
+## When it does not apply
+If the run is short only because it was cut short to be recorded: then start-up looks larger than it will be. What can be saved of it
 cannot be seen in a recording, so no saving is promised.
 """
 

@@ -16,9 +16,9 @@ sums that are added up afterwards (CUB, Thrust, `torch.sum`), one block for each
 Give a library's kernel that has a small grid more at once: a larger batch, or several of them side by side in
 other streams.
 
-## When it is wrong
-Where the work depends on itself from element to element, such as a recurrence, so that it cannot be divided.
-Where a kernel waits for something, as a persistent server does. The expected saving assumes that
+## When it does not apply
+If the work depends on itself from element to element, such as a recurrence, so that it cannot be divided.
+If a kernel waits for something, as a persistent server does. The expected saving assumes that
 additional blocks run as fast as the present ones.
 """
 

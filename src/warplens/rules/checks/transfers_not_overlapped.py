@@ -13,8 +13,8 @@ Copy the next batch in a separate stream while this one computes (a prefetcher; 
 `torch.cuda.stream`); split large copies into pieces that are used one by one; keep what comes back every step on the GPU. What is moved
 between host and GPU in each step because memory is short (offloading) must be prefetched a layer ahead.
 
-## When it is wrong
-Where the kernels need just this data and nothing else can be computed meanwhile. Where the GPU is idle most of the time anyway, its copies
+## When it does not apply
+If the kernels need just this data and nothing else can be computed meanwhile. If the GPU is idle most of the time anyway, its copies
 may be hidden behind the host, and hiding them behind kernels wins nothing.
 """
 

@@ -17,11 +17,11 @@ Move ahead of time and at once: `cudaMemPrefetchAsync` to the GPU before the ker
 reads; `cudaMemAdvise` for what one side only reads. Or keep the data on the GPU (`cudaMalloc`) and copy what
 the host needs from page-locked memory. Let the GPU do what the host does in between.
 
-## When it is wrong
-The expected saving assumes that pages take 1.3 times as long to the host as to the GPU, at most
-the pause before a launch. Where the slow launches do more work than the others: launches of a kernel on one grid are taken
-to do the same. Where the memory of the GPU is too small, and pages must move anyway. On machines that share
-page tables (Grace Hopper), pages need not move.
+## When it does not apply
+If the slow launches do more work than the others: launches of a kernel on one grid are taken to do the same.
+If the memory of the GPU is too small, and pages must move anyway. On machines that share page tables (Grace
+Hopper), pages need not move. The expected saving assumes that pages take 1.3 times as long to the host as to
+the GPU, at most the pause before a launch.
 """
 
 from __future__ import annotations

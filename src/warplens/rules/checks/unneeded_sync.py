@@ -15,9 +15,9 @@ Avoid `torch.tensor(…, device="cuda")`, `.item()`, `.cpu()`, `.tolist()`, `.no
 `print(tensor)` and `torch.cuda.synchronize()` in it; `torch.cuda.set_sync_debug_mode("warn")` names the lines. In CUDA let
 streams wait for events.
 
-## When it is wrong
-Whether a wait is needed cannot be seen in a recording: where the host must know the value to go on (a stopping criterion, sampling of the
-next token), it has to wait. Where the host is the bottleneck anyway (`small_kernels`), less waiting wins less than stated.
+## When it does not apply
+If the host must know the value to go on (a stopping criterion, sampling of the next token), it has to wait: a recording does not show
+that. If the host is the bottleneck anyway (`small_kernels`), less waiting wins less than stated.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ and OpenMP start a thread for each CPU in every process: `OMP_NUM_THREADS=1` whe
 processes, fewer workers (`num_workers`, `n_jobs`, `pytest -n`) otherwise. Where others use the
 machine, run when they do not.
 
-## When it is wrong
-Where all of the CPUs do useful work all the time: then fewer threads are as fast and not faster.
-Where a thread has nothing urgent to do.
+## When it does not apply
+If all of the CPUs do useful work all the time: then fewer threads are as fast and not faster.
+If a thread has nothing urgent to do.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ COSTLY = Finding(
     severity="high",
     within=100 * MS,
     link="https://example.org/pinned",
-    wrong_when="the copies hide under kernels.",
+    wrong_when="Does not apply if the copies hide.",
 )
 FREE = Finding(
     rule="names",
@@ -67,7 +67,7 @@ def test_text_says_cost_cause_fix_and_where_to_look() -> None:
     assert "at  2.00 ms for  3.00 ms  Host-to-Device: bytes 4096  (memcpys 7)" in text
     assert "of 3 in all" in text
     assert "https://example.org/pinned" in text
-    assert "wrong if  the copies hide" in text
+    assert "limits    Does not apply if the copies hide." in text
     assert "Looked for and not found: gpu_gaps" in text
     assert "Not judged: gil, gc: the report does not contain GIL data." in text
 

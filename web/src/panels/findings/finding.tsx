@@ -1,4 +1,4 @@
-/** One finding: its cause, its fix, when it is wrong, and rows that jump to the timeline. */
+/** One finding: its cause, its fix, when it does not apply, and rows that jump to the timeline. */
 import type { Evidence, Finding } from "../../data/types";
 import { Bar } from "../parts/drawing/bar";
 import { goTo, goToSpan } from "../parts/jump";
@@ -33,7 +33,7 @@ export function FindingDetails({ finding, report, span }: Props) {
           <p>
             <b>Do</b> <span class="p-lines">{finding.fix}</span> <SafeLink href={finding.link}>How this works</SafeLink>
           </p>
-          {finding.wrongWhen && <p class="p-dim"><b>When this is wrong</b> {finding.wrongWhen}</p>}
+          {finding.wrongWhen && <p class="p-dim"><b>Limits</b> {finding.wrongWhen}</p>}
           <p class="p-dim p-small">Rule {finding.rule}, of {finding.confidence} confidence.</p>
         </div>
         <Rows finding={finding} report={report} />
