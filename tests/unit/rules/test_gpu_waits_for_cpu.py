@@ -82,6 +82,8 @@ def test_gpu_waits_for_cpu_takes_nothing_away_that_launches(tmp_path: Path) -> N
     assert finding.claim is not None
     assert finding.without is not None
     assert finding.without.time.total == finding.claim.total  # the gap, not the 60 ms of the operation
+    assert "CUDA graphs" in finding.fix
+    assert finding.fix.startswith("It launches the GPU's work itself.")
     before = inside.replace(
         "[backward                                                  ]", " " * 22 + "[backward        ]"
     )
@@ -92,6 +94,7 @@ def test_gpu_waits_for_cpu_takes_nothing_away_that_launches(tmp_path: Path) -> N
     ]
     assert finding.without is not None
     assert finding.without.time.total == 18 * MS  # all of it
+    assert "itself" not in finding.fix
 
 
 def test_gpu_waits_for_cpu_is_silent_where_the_host_is_ahead(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ from warplens.rules.captures import first_graphs
 from warplens.rules.gpus import gpus
 from warplens.rules.hosts import edges, numbers, rows, threads
 from warplens.rules.hosts import idle as gpu_idle
+from warplens.rules.launches import fewer_launches
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -348,8 +349,10 @@ def _bounded(
     if spent is None or thread is None:
         return replace(finding, bound=max(finding.bound or 0, idle_in_all))
     finding = replace(finding, bound=max(finding.bound or 0, min(spent.total, idle_in_all)))
-    if finding.without is None or (kind != API and _launches(report, thread, spent)):
+    if finding.without is None:
         return finding
+    if kind != API and _launches(report, thread, spent):
+        return replace(finding, fix=f"It launches the GPU's work itself. {fewer_launches(report, selection)}")
     waits = _calls(report, thread, "true").of(spent)
     return replace(finding, without=replace(finding.without, time=spent, waits=waits))
 
