@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.unit.rules.asking import ORIGIN, US, ask, drawn, not_judged
 from tests.unit.rules.test_host_rules import MS, NOTHING, WORK, in_ms, ms
 
@@ -94,7 +96,28 @@ def test_gpu_waits_for_cpu_takes_nothing_away_that_launches(tmp_path: Path) -> N
     ]
     assert finding.without is not None
     assert finding.without.time.total == 18 * MS  # all of it
-    assert "itself" not in finding.fix
+    assert "It launches" not in finding.fix
+
+
+@pytest.mark.parametrize("launches", [False, True])
+def test_gpu_waits_for_cpu_prices_functions_by_their_calls(tmp_path: Path, launches: bool) -> None:
+    """Without samples the calls of Python say when a function ran."""
+    calls = "(cuLaunchKernel#1)                             (cuLaunchKernel#2)"
+    function = "(run" + " " * 61 + ")" if launches else " " * 24 + "(run            )"
+    picture = f"""
+    main:call |{function}
+    main:api  |{calls}
+    gpu0.7    |       (gemm#1      )                             (gemm#2 )
+    """
+    cpu = {"run": {"file": "/x/cov463qhi2m2kw6ldmzzijfv5t3cjjklfci3qly3nsw6upcskct3.py"}}
+    (finding,) = [
+        finding
+        for finding in ask(ms(tmp_path, picture, cpu=cpu), "gpu_waits_for_cpu")
+        if finding.subject.startswith("Python function run (cov")
+    ]
+    assert finding.estimate is not None
+    assert finding.estimate > 10 * MS
+    assert ("CUDA graphs" in finding.fix) == launches
 
 
 def test_gpu_waits_for_cpu_is_silent_where_the_host_is_ahead(tmp_path: Path) -> None:

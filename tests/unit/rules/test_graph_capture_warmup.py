@@ -44,7 +44,7 @@ def test_few_graphs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("captures", [1, 4])
 def test_captures_at_the_start_are_nobodys_slow_host(tmp_path: Path, captures: int) -> None:
-    report = drawn(tmp_path, program(captures, 3) + "\n" + "gpu0.7   | (gemm )")
+    report = drawn(tmp_path, program(captures, captures) + "\n" + "gpu0.7   | (gemm )")
     judgement = judge(report, Selection())
     assert "gpu_waits_for_cpu" in judgement.silent
     assert {finding.rule for finding in judgement.distinct} == {RULE}

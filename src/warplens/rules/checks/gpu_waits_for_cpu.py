@@ -70,6 +70,8 @@ LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 IDLE = ("host-bound", "head")
 _REST = "place"  # what takes little each, put together
 _FEW = 0.05  # of the launches of a thread: a line with so few of them launches nothing; samples are off by a tick
+# The name of a row of python_calls as `pieces` has it: `step (train.py)`.
+_CALLED = "name || coalesce(' (' || regexp_extract(file, '[^/]*$') || ')', '')"
 _WORK = (
     API,
     RANGE,
@@ -384,7 +386,17 @@ def _spent(report: Report, selection: Selection, kind: str, name: str, thread: i
     """Return when a thread did something, also where a GPU still had work; None where no table has that."""
     if thread is not None and kind in (FUNCTION, NATIVE):
         begin, end = edges(report, selection)
-        return sampled(report, thread, name, begin=begin, end=end)
+        seen = sampled(report, thread, name, begin=begin, end=end)
+        if not seen.total:  # calls of functions were recorded, not samples
+            calls = rows(
+                report,
+                selection,
+                "thread",
+                "python_calls",
+                f"thread = {thread} AND {_CALLED} = {quoted(name)}",
+            )
+            seen = Cover(numbers(calls, "start"), numbers(calls, "end"))
+        return seen if seen.total else None
     plain = quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
     where = {
         GC: ("gc", "true"),
