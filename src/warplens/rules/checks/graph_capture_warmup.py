@@ -56,8 +56,9 @@ def check(
         report: the report.
         selection: the part to use.
         rows: maximum number of graphs kept as evidence.
-        fewest: minimum number of graphs.
-        least: percent of the judged time that it must take.
+        fewest: graphs that are many.
+        least: percent of the judged time that many must take.
+        alone: percent of it that fewer must take, in a process that makes no graph later.
     """
     devices = gpus(report, selection)
     needed(report, selection)
