@@ -77,7 +77,7 @@ def finish(
             ) or _build(
                 PartWriter(directory, note.id, note.host), note, spool, progress=progress, timings=timings
             )
-            if manifest.is_large:
+            if manifests.is_large([manifest]):
                 from warplens.timeline.index import building as indexing  # a short run need not load it
 
                 with timings.stage("index"):

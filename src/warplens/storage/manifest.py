@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ DIRECTORY = MANIFESTS
 _LONGEST = 1 << 26  # bytes
 PARTS = 1 << 15  # that many, at most: the range ids of more would not fit into 64 bits
 PROCESSES_PER_PART = 1 << 16
-INDEXED = 1 << 21  # rows: the first viewer indexes fewer within half a second, so finishing leaves them out
+LARGE = 1 << 21  # rows: the first viewer indexes fewer within half a second, so finishing leaves them out
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class Manifest:
         """Return how many rows this part has of a table; 0 when it lacks it."""
         return int(self.tables.get(table, {}).get("rows", 0))
 
-    @property
-    def is_large(self) -> bool:
-        """Whether the part may have slices enough for an index."""
-        return sum(map(self.rows, self.tables)) >= INDEXED
+
+def is_large(manifests: Iterable[Manifest]) -> bool:
+    """Whether the parts have so many rows that an index and separate processes are faster."""
+    return sum(manifest.rows(table) for manifest in manifests for table in manifest.tables) >= LARGE
 
 
 def path_of(report: Path, part_id: str) -> Path:

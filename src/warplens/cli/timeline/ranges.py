@@ -13,7 +13,7 @@ import numpy as np
 from warplens.analysis.occupancy import Window, cells, tracks
 from warplens.errors import ReportError
 from warplens.report.selection import overlap
-from warplens.timeline.index import building
+from warplens.storage.manifest import is_large
 from warplens.timeline.lanes import Lane, Lanes
 
 if TYPE_CHECKING:
@@ -26,10 +26,7 @@ _KINDS = ("push_pop", "start_end")  # the index has the ranges of all tasks of a
 
 def lanes_of(report: Report) -> Lanes | None:
     """Return the index of a large, complete report; None: SQL answers."""
-    if (
-        not report.windowed
-        and sum(building.events(part.manifest) for part in report.stored.parts) >= building.LARGE
-    ):
+    if not report.windowed and is_large(part.manifest for part in report.stored.parts):
         from warplens.flows.viewing import index_cache
 
         try:

@@ -95,7 +95,7 @@ class Opened:
             if not projecting.has_projection(self.report):
                 return self.lanes
             index = projecting.existing(self.report, self.cache)
-            if index is None and projecting.is_large(self.report):
+            if index is None and projecting.takes_long(self.report):
                 if self._projecting:
                     self.growing = True
                     threading.Thread(target=self._project, name="projection", daemon=True).start()

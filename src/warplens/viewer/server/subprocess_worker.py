@@ -16,12 +16,13 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplens import errors
 from warplens.handover.priority import step_back
+from warplens.storage import manifest
 from warplens.viewer.answers import elsewhere
 from warplens.viewer.answers.plain import encoded
 from warplens.viewer.answers.projecting import LAYER
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from warplens.viewer.answers.answers import View
     from warplens.viewer.answers.loaded_report import Opened
 
-LARGE = 2_000_000  # events: below, it is computed faster than a process starts
 _MOST_S = 1_800.0
 _LOOK_S = 1.0
 _NICE = 15  # a thirtieth of a core that others want, too
@@ -56,7 +56,7 @@ class Apart:
         return (
             method in _METHODS
             and not (method == "alike" and arguments[0] == LAYER)
-            and _events(opened) > LARGE
+            and _is_large([opened])
         )
 
     def ask(self, opened: Opened, method: str, *arguments: Any) -> Any:
@@ -72,7 +72,7 @@ class Apart:
         Raises what `View.compare` raises, and QueryError.
         """
         compare = view.compare
-        if compare is None or sum(map(_events, view.reports)) <= LARGE:
+        if compare is None or not _is_large(view.reports):
             return None if compare is None else compare(view.reports)
         return self._ask(view.reports, _DIFFERENCE, (compare.__module__, compare.__qualname__))
 
@@ -130,8 +130,9 @@ def _read(output: bytes) -> Any:
     return answer["answer"]
 
 
-def _events(opened: Opened) -> int:
-    return sum(lane.events for lane in opened.lanes.all)
+def _is_large(reports: Iterable[Opened]) -> bool:
+    """Whether an answer takes longer than the start of a process."""
+    return manifest.is_large(part.manifest for opened in reports for part in opened.report.stored.parts)
 
 
 def _place(opened: Opened) -> dict[str, Any]:
