@@ -59,7 +59,8 @@ Names::Subject Names::subject_of(const Kept &kept) {
 bool NameWriter::text(std::string_view text, uint32_t id) {
   size_t size = (sizeof(StringHead) + text.size() + 7) / 8 * 8;
   if (static_cast<size_t>(text_end_ - text_) < size) {
-    Chunk chunk = file_.allocate_lasting(ChunkKind::strings, 0, kNoThread, next_texts_, RecordType::none, size);
+    Chunk chunk =
+        file_.allocate_lasting(ChunkKind::strings, 0, kNoThread, next_texts_, RecordType::none, size);
     if (!chunk) {
       return false;
     }

@@ -148,7 +148,8 @@ size_t ranges_named(const std::string &path, uint32_t name) {
   size_t n = 0;
   for (const ChunkHeader *chunk : chunks(path, bytes, ChunkKind::records)) {
     const auto *record = reinterpret_cast<const EventRecord *>(chunk + 1);
-    for (size_t left = (chunk->size - sizeof(ChunkHeader)) / sizeof(EventRecord); left > 0; --left, ++record) {
+    for (size_t left = (chunk->size - sizeof(ChunkHeader)) / sizeof(EventRecord); left > 0;
+         --left, ++record) {
       n += record->head.type == RecordType::range && record->head.name == name ? 1 : 0;
     }
   }

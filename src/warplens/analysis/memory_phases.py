@@ -103,9 +103,7 @@ def memory_phases(report: Report) -> list[PhaseMemory]:
         phases = ranges.get(key) or _functions(report, key, time)
         longest = sorted(phases.items(), key=lambda phase: -phase[1].total)[:_MOST]
         mine = [
-            phase.memory(key, name, value)
-            for name, phase in longest
-            if phase.total >= _LEAST * whole.total
+            phase.memory(key, name, value) for name, phase in longest if phase.total >= _LEAST * whole.total
         ]
         rows += sorted(mine, key=lambda phase: (-phase.grew, -(phase.peak or 0), phase.phase))
     return rows

@@ -59,7 +59,7 @@ class Manifest:
 
 
 def is_large(manifests: Iterable[Manifest]) -> bool:
-    """Whether the parts have so many rows that an index and separate processes are faster."""
+    """Whether the parts have `LARGE` rows or more: an index and separate processes are faster then."""
     return sum(manifest.rows(table) for manifest in manifests for table in manifest.tables) >= LARGE
 
 

@@ -54,9 +54,7 @@ class Apart:
         Not about rows that only this one has computed.
         """
         return (
-            method in _METHODS
-            and not (method == "alike" and arguments[0] == LAYER)
-            and _is_large([opened])
+            method in _METHODS and not (method == "alike" and arguments[0] == LAYER) and _is_large([opened])
         )
 
     def ask(self, opened: Opened, method: str, *arguments: Any) -> Any:
