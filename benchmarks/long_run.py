@@ -31,6 +31,7 @@ SERIES = "after "  # rows of the picture begin with it
 CONTAINERS = (128, 512, 256)  # MiB
 THREADS = 4
 MIB = 1 << 20
+_PROGRAM = HERE / "_long_work.py"
 _LOOK_S = 1.0
 _POINTS = 60  # of each line of the picture
 _EXIT = 7
@@ -191,7 +192,7 @@ def measure(
 ) -> Run:
     """Run both programs for so long with `events` ranges a second, the recorded one in a container of `memory` bytes."""
     result = Run(seconds, memory)
-    program = [sys.executable, str(HERE / "_long_work.py"), f"{seconds:g}", str(events), str(THREADS)]
+    program = [sys.executable, str(_PROGRAM), f"{seconds:g}", str(events), str(THREADS)]
     with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder, memory_cgroup(memory) as group:
         report = Path(folder) / "x.warplens"
         words = [
@@ -276,9 +277,15 @@ def _program(launcher: int) -> int | None:
         pids = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
     except OSError:
         return None
-    return next(
-        (int(pid) for pid in pids if b"_long_work" in Path(f"/proc/{pid}/cmdline").read_bytes()), None
-    )
+    # The launcher's forks have its words, with the program's behind them.
+    return next((int(pid) for pid in pids if _words(pid)[1:2] == [str(_PROGRAM)]), None)
+
+
+def _words(pid: str) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return []
 
 
 def _resident(pid: int) -> int:
