@@ -20,7 +20,7 @@ Chunk ChunkRing::next(SpoolFile &file, ChunkKind kind, uint16_t stride, uint32_t
     file.retire(full, now);
   }
   if (file.keep_ns() != 0) {
-    current_ = file.take_used(Used::expired, kind, stride, thread, need, type);
+    current_ = file.take_used(Used::expired, kind, stride, thread, need, type, now);
     want = std::min(want, file.largest_in_ring());
   }
   if (!current_) {

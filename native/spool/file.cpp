@@ -422,8 +422,7 @@ UsedChunk *SpoolFile::used_of(UsedChunks &used, Used which, size_t need, uint64_
 }
 
 // The caller holds the lock.
-UsedChunk *SpoolFile::next_used(Used which, ChunkKind kind, size_t need) {
-  uint64_t now = now_ns(clock_);
+UsedChunk *SpoolFile::next_used(Used which, ChunkKind kind, size_t need, uint64_t now) {
   bool expired = which == Used::expired;
   uint64_t latest = expired ? now - std::min(now, keep_ns_) : UINT64_MAX;
   if (which == Used::smallest && lasting_ >= header_->file_size.load(std::memory_order_relaxed) / 4) {
@@ -441,12 +440,12 @@ UsedChunk *SpoolFile::next_used(Used which, ChunkKind kind, size_t need) {
 }
 
 Chunk SpoolFile::take_used(Used which, ChunkKind kind, uint16_t stride, uint32_t thread, size_t need,
-                           RecordType type) {
+                           RecordType type, uint64_t now) {
   Chunk chunk;
   uint16_t generation = 0;
   {
     std::lock_guard lock(used_mutex_);
-    UsedChunk *entry = next_used(which, kind, need);
+    UsedChunk *entry = next_used(which, kind, need, now);
     if (entry == nullptr) {
       return {};
     }

@@ -52,9 +52,9 @@ class SpoolFile {
   void retire(const Chunk &chunk);
 
   //! [MT] For a flight recorder: a full chunk of any thread with room for `need` bytes. Empty again, with the next number; none
-  //! if there is none. What a closed window holds is kept for ever.
+  //! if there is none. What a closed window holds is kept for ever. `now`: the time by which chunks are `expired`.
   [[nodiscard]] Chunk take_used(Used which, ChunkKind kind, uint16_t stride, uint32_t thread, size_t need,
-                                RecordType type);
+                                RecordType type, uint64_t now = 0);
 
   //! [MT] Of a flight recorder, so that a full file has chunks for many threads.
   size_t largest_in_ring() const;
@@ -103,7 +103,7 @@ class SpoolFile {
   int grow(size_t want);
   Chunk add_chunk(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want, RecordType type);
   UsedChunk *used_of(UsedChunks &used, Used which, size_t need, uint64_t latest);
-  UsedChunk *next_used(Used which, ChunkKind kind, size_t need);
+  UsedChunk *next_used(Used which, ChunkKind kind, size_t need, uint64_t now);
   void renew(const Chunk &chunk, const ChunkHeader &header);
   void note_given_up(const UsedChunk &used, bool early);
   uint32_t next_sequence();
