@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ DIRECTORY = MANIFESTS
 _LONGEST = 1 << 26  # bytes
 PARTS = 1 << 15  # that many, at most: the range ids of more would not fit into 64 bits
 PROCESSES_PER_PART = 1 << 16
-LARGE = 1 << 21  # rows: the first viewer indexes fewer within half a second, so finishing leaves them out
+INDEXED = 1 << 21  # rows: the first viewer indexes fewer within half a second
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,15 @@ class Manifest:
         """Return how many rows this part has of a table; 0 when it lacks it."""
         return int(self.tables.get(table, {}).get("rows", 0))
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the part may have slices enough for an index."""
+        return is_large(sum(map(self.rows, self.tables)))
 
-def is_large(manifests: Iterable[Manifest]) -> bool:
-    """Whether the parts have `LARGE` rows or more: an index and separate processes are faster then."""
-    return sum(manifest.rows(table) for manifest in manifests for table in manifest.tables) >= LARGE
+
+def is_large(slices: int) -> bool:
+    """Return whether a number of slices needs an index, and a process apart for what the page computes."""
+    return slices >= INDEXED
 
 
 def path_of(report: Path, part_id: str) -> Path:
@@ -103,7 +108,7 @@ def read(path: Path) -> Manifest:
 def parse(data: Any, path: Path) -> Manifest:
     """Check the JSON of a manifest read from `path`."""
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-        raise ReportError(f'{path} is no manifest of a report ("format" is not "{FORMAT}")')
+        raise ReportError(f'{path} is not a manifest of a report ("format" is not "{FORMAT}")')
     version = data.get("version")
     if not isinstance(version, int) or isinstance(version, bool):
         raise ReportError(f'{path} has no "version"')

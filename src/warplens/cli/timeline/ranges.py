@@ -14,6 +14,7 @@ from warplens.analysis.occupancy import Window, cells, tracks
 from warplens.errors import ReportError
 from warplens.report.selection import overlap
 from warplens.storage.manifest import is_large
+from warplens.timeline.index import building
 from warplens.timeline.lanes import Lane, Lanes
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _KINDS = ("push_pop", "start_end")  # the index has the ranges of all tasks of a
 
 def lanes_of(report: Report) -> Lanes | None:
     """Return the index of a large, complete report; None: SQL answers."""
-    if not report.windowed and is_large(part.manifest for part in report.stored.parts):
+    if not report.windowed and is_large(sum(building.events(part.manifest) for part in report.stored.parts)):
         from warplens.flows.viewing import index_cache
 
         try:
@@ -68,9 +69,7 @@ class IndexedRanges(Ranges):
 
     def __init__(self, report: Report, lanes: Lanes) -> None:
         super().__init__(report)
-        self._tracks = [
-            lane for lane in lanes.all if lane.layer == "nvtx_ranges" and lane.key.get("kind") in _KINDS
-        ]
+        self._tracks = [lane for lane in lanes.of_layer("nvtx_ranges") if lane.key.get("kind") in _KINDS]
         self._lanes = lanes
 
     def tracks(self, window: Window) -> Rows:

@@ -26,7 +26,7 @@ LAYER = "nvtx_gpu_projection"
 _KEYS = ("process", "device", "context", "stream")
 _COLUMNS = ("id", "message", "color")
 _PREFIX = "projection-"
-_LONG = 300_000  # ranges and launches: what takes longer than somebody waits for a page
+_LARGE = 300_000  # ranges and launches: what takes longer than somebody waits for a page
 
 
 def has_projection(report: Report) -> bool:
@@ -38,7 +38,7 @@ def has_projection(report: Report) -> bool:
 def takes_long(report: Report) -> bool:
     """Whether it takes long to compute."""
     counts = report.tables
-    return counts["nvtx_ranges"] + sum(counts[name] for name in TABLES) > _LONG
+    return counts["nvtx_ranges"] + sum(counts[name] for name in TABLES) > _LARGE
 
 
 def existing(report: Report, cache: Path | None) -> LaneIndex | None:

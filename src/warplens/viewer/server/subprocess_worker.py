@@ -16,13 +16,13 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplens import errors
 from warplens.handover.priority import step_back
-from warplens.storage import manifest
+from warplens.storage.manifest import is_large
 from warplens.viewer.answers import elsewhere
 from warplens.viewer.answers.plain import encoded
 from warplens.viewer.answers.projecting import LAYER
@@ -40,7 +40,7 @@ _METHODS = frozenset(("findings", "steps", "stat", "flame", "source", "alike"))
 _PROJECT, _DIFFERENCE = "project", "difference"
 
 
-class Apart:
+class SubprocessWorker:
     """Asks in other processes; `close` ends those that still run."""
 
     def __init__(self) -> None:
@@ -54,7 +54,9 @@ class Apart:
         Not about rows that only this one has computed.
         """
         return (
-            method in _METHODS and not (method == "alike" and arguments[0] == LAYER) and _is_large([opened])
+            method in _METHODS
+            and not (method == "alike" and arguments[0] == LAYER)
+            and is_large(_events(opened))
         )
 
     def ask(self, opened: Opened, method: str, *arguments: Any) -> Any:
@@ -70,7 +72,7 @@ class Apart:
         Raises what `View.compare` raises, and QueryError.
         """
         compare = view.compare
-        if compare is None or not _is_large(view.reports):
+        if compare is None or not is_large(sum(map(_events, view.reports))):
             return None if compare is None else compare(view.reports)
         return self._ask(view.reports, _DIFFERENCE, (compare.__module__, compare.__qualname__))
 
@@ -94,14 +96,14 @@ class Apart:
         }
         with self._lock:
             if self._closed:
-                raise errors.QueryError("the server is being ended")
+                raise errors.QueryError("the server is shutting down")
             child = elsewhere.start(__name__)
             self._running.add(child)
         try:
             output, _ = child.communicate(json.dumps(question).encode(), _MOST_S)
         except subprocess.TimeoutExpired:
             raise errors.QueryError(
-                f"this took longer than {_MOST_S / 60:.0f} minutes: ask about a part of time"
+                f"this took longer than {_MOST_S / 60:.0f} minutes: select a part of the time"
             ) from None
         finally:
             child.kill()
@@ -128,9 +130,8 @@ def _read(output: bytes) -> Any:
     return answer["answer"]
 
 
-def _is_large(reports: Iterable[Opened]) -> bool:
-    """Whether an answer takes longer than the start of a process."""
-    return manifest.is_large(part.manifest for opened in reports for part in opened.report.stored.parts)
+def _events(opened: Opened) -> int:
+    return sum(lane.events for lane in opened.lanes.all)
 
 
 def _place(opened: Opened) -> dict[str, Any]:
