@@ -22,9 +22,6 @@ class BlobLog {
   //! again. The caller holds Busy.
   void give_back(uint64_t first);
 
-  //! The thread ends.
-  void leave(SpoolFile &file) { ring_.leave(file, ChunkKind::blobs); }
-
  private:
   static constexpr size_t kSmallChunk = size_t{16} << 10;
   static constexpr size_t kWindow = size_t{128} << 10;

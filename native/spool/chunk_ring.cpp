@@ -1,6 +1,7 @@
 // Takes the next chunk of a writer, or an old one of a flight recorder.
 #include "chunk_ring.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "spool/system/clock.h"
@@ -16,24 +17,20 @@ Chunk ChunkRing::next(SpoolFile &file, ChunkKind kind, uint16_t stride, uint32_t
   }
   current_ = {};
   if (full) {
-    file.retire(full, now, used_);
+    file.retire(full, now);
   }
   if (file.keep_ns() != 0) {
-    current_ = file.take_old(used_, kind, stride, thread, need, now, type, false);
+    current_ = file.take_used(Used::expired, kind, stride, thread, need, type, now);
+    want = std::min(want, file.largest_in_ring());
   }
   if (!current_) {
-    current_ = need == 0 ? file.allocate(kind, stride, thread, want, type)
-                         : file.allocate_for(need, kind, thread, want);
+    current_ = file.allocate(kind, stride, thread, want, type, need);
   }
   if (!current_ && file.keep_ns() != 0) {  // the latest records are worth more than the oldest
-    current_ = file.take_old(used_, kind, stride, thread, need, now, type, true);
+    current_ = file.take_used(Used::oldest, kind, stride, thread, need, type);
   }
   current_.since = now;
   return current_;
-}
-
-void ChunkRing::leave(SpoolFile &file, ChunkKind kind) {
-  file.leave_used(used_, kind);
 }
 
 }  // namespace warplens

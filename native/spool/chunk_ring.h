@@ -16,13 +16,9 @@ class ChunkRing {
   //! What is written into the current chunk happened at `time`, before it was taken.
   void reaches_back(uint64_t time) { current_.since = time < current_.since ? time : current_.since; }
 
-  //! The writer's thread ends: its full chunks are anybody's. The last one stays with the writer.
-  void leave(SpoolFile &file, ChunkKind kind);
-
  private:
   Chunk current_;
   Chunk before_;  // of blobs: the last written blob may still get the offset of its follower
-  UsedChunks used_;
 };
 
 }  // namespace warplens

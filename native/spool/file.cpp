@@ -31,6 +31,7 @@ constexpr size_t kHugeFrom =
 // Each open chunk may keep 2 MiB mapped then; with more of them, small pages keep a program small.
 constexpr uint32_t kHugeUpTo = 12;
 constexpr uint32_t kRetryEvery = 4096;
+constexpr size_t kSmallInRing = size_t{16} << 10;
 
 size_t round_to_page(size_t size) {
   return (size + kPage - 1) / kPage * kPage;
@@ -310,7 +311,7 @@ ChunkHeader *SpoolFile::place(uint64_t offset, size_t size, bool again) {
   return chunk;
 }
 
-Chunk SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want, RecordType type) {
+Chunk SpoolFile::add_chunk(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want, RecordType type) {
   // With the disk full every record would pay for a failing system call: try again only now and then.
   if (failing_.load(std::memory_order_relaxed) != 0 &&
       failing_.fetch_add(1, std::memory_order_relaxed) % kRetryEvery != 0) {
@@ -353,16 +354,28 @@ Chunk SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size
   return result;
 }
 
-Chunk SpoolFile::allocate_for(size_t need, ChunkKind kind, uint32_t thread, size_t want) {
+Chunk SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want, RecordType type,
+                          size_t need) {
   need += sizeof(ChunkHeader);
   for (int i = 0; i < 2; ++i) {  // what is left of a step may be too little; the next one is not
-    Chunk chunk = allocate(kind, 0, thread, std::max(want, need));
+    Chunk chunk = add_chunk(kind, stride, thread, std::max(want, need), type);
     if (!chunk || chunk.size >= need) {
       return chunk;
     }
     retire(chunk);
   }
   return {};
+}
+
+Chunk SpoolFile::allocate_lasting(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want,
+                                  RecordType type, size_t need) {
+  Chunk chunk = allocate(kind, stride, thread, want, type, need);
+  return chunk || keep_ns_ == 0 ? chunk : take_used(Used::smallest, kind, stride, thread, need, type);
+}
+
+size_t SpoolFile::largest_in_ring() const {
+  constexpr size_t kInFile = 32;
+  return std::max(kSmallInRing, round_to_page(header_->file_size.load(std::memory_order_relaxed) / kInFile));
 }
 
 void SpoolFile::retire(const Chunk &chunk) {
@@ -377,7 +390,7 @@ void SpoolFile::retire(const Chunk &chunk) {
   }
 }
 
-void SpoolFile::retire(const Chunk &chunk, uint64_t now, UsedChunks &used) {
+void SpoolFile::retire(const Chunk &chunk, uint64_t now) {
   if (keep_ns_ != 0) {
     std::lock_guard lock(used_mutex_);
     UsedChunk *entry = free_entries_;
@@ -390,21 +403,16 @@ void SpoolFile::retire(const Chunk &chunk, uint64_t now, UsedChunks &used) {
       uint16_t stride = chunk.header->stride;
       uint64_t records = stride == 0 ? 0 : (chunk.size - sizeof(ChunkHeader)) / stride;
       *entry = {chunk, chunk.header->generation, now, records, nullptr};
-      used.add(entry);
+      (chunk.header->kind == ChunkKind::blobs ? used_blobs_ : used_records_).add(entry);
     }
   }
   retire(chunk);
 }
 
-void SpoolFile::leave_used(UsedChunks &used, ChunkKind kind) {
-  std::lock_guard lock(used_mutex_);
-  (kind == ChunkKind::blobs ? used_blobs_ : used_records_).take_all(used);
-}
-
 // The caller holds the lock.
-UsedChunk *SpoolFile::old_of(UsedChunks &used, size_t need, uint64_t latest) {
+UsedChunk *SpoolFile::used_of(UsedChunks &used, Used which, size_t need, uint64_t latest) {
   for (;;) {
-    UsedChunk *entry = used.take(need, latest);
+    UsedChunk *entry = used.take(need, latest, which == Used::smallest);
     if (entry == nullptr || !in_closed_window(control_, entry->chunk.since, entry->newest)) {
       return entry;
     }
@@ -413,26 +421,37 @@ UsedChunk *SpoolFile::old_of(UsedChunks &used, size_t need, uint64_t latest) {
   }
 }
 
-Chunk SpoolFile::take_old(UsedChunks &used, ChunkKind kind, uint16_t stride, uint32_t thread, size_t need,
-                          uint64_t now, RecordType type, bool early) {
-  if (now <= keep_ns_ && !early) {
-    return {};
+// The caller holds the lock.
+UsedChunk *SpoolFile::next_used(Used which, ChunkKind kind, size_t need, uint64_t now) {
+  bool expired = which == Used::expired;
+  uint64_t latest = expired ? now - std::min(now, keep_ns_) : UINT64_MAX;
+  if (which == Used::smallest && lasting_ >= header_->file_size.load(std::memory_order_relaxed) / 4) {
+    return nullptr;
   }
-  uint64_t latest = early ? UINT64_MAX : now - keep_ns_;
+  UsedChunks &same = kind == ChunkKind::blobs ? used_blobs_ : used_records_;
+  UsedChunk *entry = used_of(same, which, need, latest);
+  if (entry == nullptr && !expired) {
+    entry = used_of(kind == ChunkKind::blobs ? used_records_ : used_blobs_, which, need, latest);
+  }
+  if (entry != nullptr && which == Used::smallest) {
+    lasting_ += entry->chunk.size;
+  }
+  return entry;
+}
+
+Chunk SpoolFile::take_used(Used which, ChunkKind kind, uint16_t stride, uint32_t thread, size_t need,
+                           RecordType type, uint64_t now) {
   Chunk chunk;
   uint16_t generation = 0;
   {
     std::lock_guard lock(used_mutex_);
-    UsedChunk *entry = old_of(used, need, latest);
-    if (entry == nullptr) {
-      entry = old_of(kind == ChunkKind::blobs ? used_blobs_ : used_records_, need, latest);
-    }
+    UsedChunk *entry = next_used(which, kind, need, now);
     if (entry == nullptr) {
       return {};
     }
     chunk = entry->chunk;
     generation = static_cast<uint16_t>(entry->generation + 1);
-    note_given_up(*entry, early);
+    note_given_up(*entry, which != Used::expired);
     entry->next = free_entries_;
     free_entries_ = entry;
   }

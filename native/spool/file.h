@@ -22,6 +22,9 @@ int charge(ControlPage *control, size_t size);
 //! [MT] Bytes that were charged are free again.
 void discharge(ControlPage *control, size_t size);
 
+//! Which full chunk of a flight recorder is filled again: one with nothing in it that is to be kept, the oldest, or the smallest.
+enum class Used { expired, oldest, smallest };
+
 class SpoolFile {
  public:
   SpoolFile() = default;
@@ -33,27 +36,28 @@ class SpoolFile {
   [[nodiscard]] int create(const std::string &path, std::string_view json, const ClockParams &clock,
                            ControlPage *control = nullptr);
 
-  //! [MT] A chunk of about `want` bytes (at least a page, less than asked where the mapped step ends), or none when there is
-  //! no space. Its header is complete; its contents are zero.
+  //! [MT] New space: a chunk of about `want` bytes (at least a page, less than asked where the mapped step ends), or none when
+  //! there is no space. Its header is complete; its contents are zero. It has room for `need` bytes behind its header.
   [[nodiscard]] Chunk allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want,
-                               RecordType type = RecordType::none);
+                               RecordType type = RecordType::none, size_t need = 0);
 
-  //! [MT] The same for one thing of `need` bytes: a chunk that holds it behind its header, or none.
-  [[nodiscard]] Chunk allocate_for(size_t need, ChunkKind kind, uint32_t thread, size_t want);
+  //! [MT] The same for contents that stay for ever. If there is no space, a flight recorder gives its smallest full chunk for
+  //! them, up to a quarter of the file in all: without a stack of open ranges a new thread could not record.
+  [[nodiscard]] Chunk allocate_lasting(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want,
+                                       RecordType type = RecordType::none, size_t need = 0);
 
-  //! [MT] A chunk is full, and the caller does not look into it again. Nothing in it is later than `now`; a flight recorder keeps
-  //! it in `used` until it is old.
-  void retire(const Chunk &chunk, uint64_t now, UsedChunks &used);
+  //! [MT] A chunk is full, and the caller does not look into it again. Nothing in it is later than `now`: a flight recorder fills
+  //! it again, whichever thread needs one.
+  void retire(const Chunk &chunk, uint64_t now);
   void retire(const Chunk &chunk);
 
-  //! [MT] For a flight recorder: a chunk of `used`, or of threads that ended, with nothing in it that is to be kept, and room for
-  //! `need` bytes. Empty again, with the next number; none if there is none. What a closed window holds is kept for ever. `early`:
-  //! there is no other space, so the oldest one is taken, however young it is.
-  [[nodiscard]] Chunk take_old(UsedChunks &used, ChunkKind kind, uint16_t stride, uint32_t thread,
-                               size_t need, uint64_t now, RecordType type, bool early);
+  //! [MT] For a flight recorder: a full chunk of any thread with room for `need` bytes. Empty again, with the next number; none
+  //! if there is none. What a closed window holds is kept for ever. `now`: the time by which chunks are `expired`.
+  [[nodiscard]] Chunk take_used(Used which, ChunkKind kind, uint16_t stride, uint32_t thread, size_t need,
+                                RecordType type, uint64_t now = 0);
 
-  //! [MT] Full chunks of a thread that ended.
-  void leave_used(UsedChunks &used, ChunkKind kind);
+  //! [MT] Of a flight recorder, so that a full file has chunks for many threads.
+  size_t largest_in_ring() const;
 
   //! How long records are kept for certain (ns); 0: for ever.
   uint64_t keep_ns() const { return keep_ns_; }
@@ -97,7 +101,9 @@ class SpoolFile {
   void give_back(size_t size);
   void note_limit(int error);
   int grow(size_t want);
-  UsedChunk *old_of(UsedChunks &used, size_t need, uint64_t latest);
+  Chunk add_chunk(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want, RecordType type);
+  UsedChunk *used_of(UsedChunks &used, Used which, size_t need, uint64_t latest);
+  UsedChunk *next_used(Used which, ChunkKind kind, size_t need, uint64_t now);
   void renew(const Chunk &chunk, const ChunkHeader &header);
   void note_given_up(const UsedChunk &used, bool early);
   uint32_t next_sequence();
@@ -124,8 +130,9 @@ class SpoolFile {
   uint32_t step_count_ = 0;
   bool closed_ = false;
   std::mutex used_mutex_;
-  UsedChunks used_records_;  // of threads that ended
+  UsedChunks used_records_;  // of all threads
   UsedChunks used_blobs_;
+  uint64_t lasting_ = 0;  // bytes of used chunks that were given for contents that stay
   BlockArray<UsedChunk> entries_;
   uint32_t entry_count_ = 0;
   UsedChunk *free_entries_ = nullptr;

@@ -59,7 +59,8 @@ Names::Subject Names::subject_of(const Kept &kept) {
 bool NameWriter::text(std::string_view text, uint32_t id) {
   size_t size = (sizeof(StringHead) + text.size() + 7) / 8 * 8;
   if (static_cast<size_t>(text_end_ - text_) < size) {
-    Chunk chunk = file_.allocate_for(size, ChunkKind::strings, kNoThread, next_texts_);
+    Chunk chunk =
+        file_.allocate_lasting(ChunkKind::strings, 0, kNoThread, next_texts_, RecordType::none, size);
     if (!chunk) {
       return false;
     }
@@ -112,7 +113,7 @@ std::string_view NameWriter::find(uint32_t id) const {
 void NameWriter::record(RecordHead head, const MetaRecord &record) {
   std::lock_guard lock(mutex_);
   if (record_ == record_end_) {
-    Chunk chunk = file_.allocate(ChunkKind::records, sizeof(MetaRecord), kNoThread, next_records_);
+    Chunk chunk = file_.allocate_lasting(ChunkKind::records, sizeof(MetaRecord), kNoThread, next_records_);
     if (!chunk) {
       file_.drop(head.type);
       return;

@@ -94,8 +94,6 @@ void ProcessLog::leave_thread(ThreadLog *log) {
   std::fill(std::begin(log->level_), std::end(log->level_), 0u);
   // A chunk that is used up goes to nobody; small chunks again for the next owner, who may write little.
   log->chunk_size_ = std::min(log->chunk_size_, ThreadLog::kFirstChunk);
-  log->ring_.leave(file_, ChunkKind::records);
-  log->blobs_.leave(file_);
   std::lock_guard lock(threads_mutex_);
   log->next_free_ = free_threads_;
   free_threads_ = log;
@@ -132,7 +130,7 @@ bool ProcessLog::add_slots() {
   if (slots_.size() == kSlotChunks) {
     return false;
   }
-  Chunk chunk = file_.allocate(ChunkKind::open, sizeof(OpenSlot), kNoThread, 16384);
+  Chunk chunk = file_.allocate_lasting(ChunkKind::open, sizeof(OpenSlot), kNoThread, 16384);
   if (!chunk) {
     return false;
   }

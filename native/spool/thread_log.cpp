@@ -415,7 +415,7 @@ EventRecord *ThreadLog::deeper_while_busy() {
   }
   if (next == pieces_used_) {
     size_t want = std::min(kPage << std::min(2 * next, 20u), kLargestPiece);
-    Chunk chunk = process_->file().allocate(ChunkKind::open, sizeof(EventRecord), index_, want);
+    Chunk chunk = process_->file().allocate_lasting(ChunkKind::open, sizeof(EventRecord), index_, want);
     if (!chunk) {
       process_->file().drop(RecordType::range);
       return nullptr;

@@ -33,27 +33,24 @@ class UsedChunks {
     last_ = used;
   }
 
-  //! The first one with room for `need` bytes behind its header, if nothing in it is later than `latest`.
-  UsedChunk *take(size_t need, uint64_t latest) {
+  //! The first one with room for `need` bytes behind its header, if nothing in it is later than `latest`; or the smallest of those.
+  UsedChunk *take(size_t need, uint64_t latest, bool smallest) {
+    UsedChunk *found = nullptr;
+    UsedChunk *before_found = nullptr;
     UsedChunk *before = nullptr;
-    for (UsedChunk *used = first_; used != nullptr && used->newest < latest;
+    for (UsedChunk *used = first_; used != nullptr && used->newest < latest && (found == nullptr || smallest);
          before = used, used = used->next) {
-      if (used->chunk.size - sizeof(ChunkHeader) >= need) {
-        (before == nullptr ? first_ : before->next) = used->next;
-        last_ = last_ == used ? before : last_;
-        return used;
+      if (used->chunk.size - sizeof(ChunkHeader) >= need &&
+          (found == nullptr || used->chunk.size < found->chunk.size)) {
+        found = used;
+        before_found = before;
       }
     }
-    return nullptr;
-  }
-
-  //! All of the other's, behind ours.
-  void take_all(UsedChunks &other) {
-    if (other.first_ != nullptr) {
-      (last_ == nullptr ? first_ : last_->next) = other.first_;
-      last_ = other.last_;
-      other = {};
+    if (found != nullptr) {
+      (before_found == nullptr ? first_ : before_found->next) = found->next;
+      last_ = last_ == found ? before_found : last_;
     }
+    return found;
   }
 
  private:

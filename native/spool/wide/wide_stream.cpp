@@ -42,7 +42,7 @@ bool WideStream::more(SpoolFile &file, RecordType type, uint16_t stride) {
     Chunk chunk;
     if (lasts(type)) {
       // Never written anew, so no chunk has to be remembered: but those in memory have to be written.
-      chunk = file.allocate(ChunkKind::wide, stride, kNoThread, next_chunk_, type);
+      chunk = file.allocate_lasting(ChunkKind::wide, stride, kNoThread, next_chunk_, type);
       if (chunk) {
         file.retire(std::exchange(lasting_, chunk));
       }

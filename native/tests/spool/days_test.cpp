@@ -143,6 +143,62 @@ void test_less_room_than_asked_for() {
   CHECK(recorder.kept() > kMost / 2 / sizeof(EventRecord));
 }
 
+size_t ranges_named(const std::string &path, uint32_t name) {
+  std::vector<char> bytes;
+  size_t n = 0;
+  for (const ChunkHeader *chunk : chunks(path, bytes, ChunkKind::records)) {
+    const auto *record = reinterpret_cast<const EventRecord *>(chunk + 1);
+    for (size_t left = (chunk->size - sizeof(ChunkHeader)) / sizeof(EventRecord); left > 0;
+         --left, ++record) {
+      n += record->head.type == RecordType::range && record->head.name == name ? 1 : 0;
+    }
+  }
+  return n;
+}
+
+void record_one(Recorder &recorder, ThreadLog *log, uint32_t name) {
+  log->push(0, named(name));
+  log->pop(0, now_ns(recorder.clock));
+}
+
+// All of the file is one thread's when others begin. They get its oldest chunks, for their stacks too, and so do new names.
+void test_threads_that_begin_in_a_full_file() {
+  constexpr uint32_t kOthers = 16;
+  constexpr size_t kRanges = 500;
+  Recorder recorder(30 * kDay, 2 << 20);
+  ThreadLog *first = recorder.process.enter_thread();
+  while (recorder.page->over.load() == 0) {
+    record_one(recorder, first, 1);
+  }
+  ThreadLog *others[kOthers];
+  for (ThreadLog *&log : others) {
+    log = recorder.process.enter_thread();
+  }
+  for (size_t i = 0; i < kRanges; ++i) {
+    for (uint32_t number = 0; number < kOthers; ++number) {
+      record_one(recorder, others[number], 10 + number);
+    }
+    record_one(recorder, first, 2);
+  }
+  for (uint32_t number = 0; number < kOthers; ++number) {
+    CHECK(ranges_named(recorder.scratch.path, 10 + number) == kRanges);
+  }
+  CHECK(ranges_named(recorder.scratch.path, 2) == kRanges);
+  CHECK(recorder.process.start_range(*first, 0, named(3)) != 0);
+  for (const auto &lost : recorder.header().dropped) {
+    CHECK(lost.load() == 0);
+  }
+  // Names without end do not take the whole file.
+  for (uint32_t number = 0; number < 50'000; ++number) {
+    recorder.process.passing("a name that is written once, by request " + std::to_string(number));
+  }
+  for (size_t i = 0; i < 50'000; ++i) {
+    record_one(recorder, first, 4);
+  }
+  CHECK(ranges_named(recorder.scratch.path, 4) > (256 << 10) / sizeof(EventRecord));
+  CHECK(recorder.header().dropped[static_cast<size_t>(RecordType::range)].load() == 0);
+}
+
 // Without --keep-last what comes last is lost, and the file says from when to when.
 void test_times_of_losses() {
   Recorder recorder(0, 1 << 20);
@@ -174,6 +230,7 @@ int main() {
   test_three_days();
   test_threads_for_days();
   test_less_room_than_asked_for();
+  test_threads_that_begin_in_a_full_file();
   test_times_of_losses();
   test_bytes_of_others();
   std::printf("days: %d checks, %d failed\n", g_checks, g_failures);

@@ -22,7 +22,8 @@ constexpr int kThreads = 3;
 // Seen by the test and by the process that it kills.
 struct Shared {
   std::atomic<uint64_t> closed[kThreads];
-  std::atomic<uint64_t> threads;  // short ones, that ended
+  std::atomic<uint64_t> at[kThreads];  // when
+  std::atomic<uint64_t> threads;       // short ones, that ended
 };
 
 Shared *share() {
@@ -129,6 +130,7 @@ void check_complete(std::vector<Seen> &seen, uint64_t closed, uint64_t now) {
       for (uint64_t number = 1;; ++number) {
         record(*log, number, thread == 1);
         shared->closed[thread].store(number);
+        shared->at[thread].store(now_ns(kClock));
       }
     }).detach();
   }
@@ -146,6 +148,7 @@ void check_complete(std::vector<Seen> &seen, uint64_t closed, uint64_t now) {
 
 void test_kill() {
   std::mt19937 random(4711);
+  int complete = 0;
   for (int round = 0; round < 12; ++round) {
     Scratch scratch;
     Shared *shared = share();
@@ -164,10 +167,15 @@ void test_kill() {
     auto seen = read(scratch.path, &broken);
     CHECK(broken == 0);
     for (uint32_t thread = 0; thread < kThreads; ++thread) {
-      check_complete(seen[thread], shared->closed[thread].load(), std::max(now, kKeep + 1));
+      // Where a busy machine kept a thread waiting for longer, others may have its chunks.
+      if (shared->at[thread].load() + kKeep > now) {
+        check_complete(seen[thread], shared->closed[thread].load(), std::max(now, kKeep + 1));
+        ++complete;
+      }
     }
     munmap(shared, sizeof(Shared));
   }
+  CHECK(complete > 0);
 }
 
 // A program that records for ever: after some time its file does not grow any more.
@@ -229,13 +237,12 @@ void test_saved() {
     }
   };
   for (int save = 1; save <= 3; ++save) {
-    const auto lately = [&](uint64_t number) {
-      return ends.size() > number && ends[ends.size() - number] + kShort / 2 > ends.back();
-    };
+    uint64_t now = 0;
     do {  // on a busy machine nothing may have happened in the last moments
       go_on(5'000'000);
-    } while (!lately(200));
-    CHECK(keep_window(control, Cause::keep, kShort / 2, save < 3, ends.back() + 1) == save);
+      now = now_ns(kClock);
+    } while (ends.size() <= 200 || ends[ends.size() - 200] + kShort / 2 <= now);
+    CHECK(keep_window(control, Cause::keep, kShort / 2, save < 3, now) == save);
   }
   CHECK(open_window(control, Cause::command, 0) == 4);
   std::vector<char> bytes;

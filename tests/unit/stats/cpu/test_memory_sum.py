@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.unit.rules.asking import ORIGIN
 from warplens import catalog
+from warplens.analysis import memory_phases
 from warplens.analysis.comparison.run_facts import PHASE, run_facts
 from warplens.errors import MissingData
 from warplens.flows.explaining import facts as facts_of
@@ -21,6 +24,10 @@ MIB = 1 << 20
 # load grows by 60 MiB, work by 20, and 10 of all come back
 RANGES = """
 main |[load    ][work        ]
+"""
+OVERLAPPING = """
+main |[all [load  ][load  ]    ]
+io   |   [load  ][work][load ]
 """
 SAMPLES = """
 main:python |(main;load)(main;load)(main;work)(main;work)(main;work)
@@ -63,6 +70,26 @@ def test_ranges_are_phases(tmp_path: Path) -> None:
         assert rows["load"]["Time (ns)"] == 10 * MS
         facts = run_facts(report, Selection(), None)
         assert facts["most memory, during work"] > facts["most memory, during load"] == 40 * MIB
+
+
+def test_ranges_are_read_by_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their rows may be larger than memory. Ranges of one name overlap across threads and row groups."""
+    with open_report(_report(tmp_path / "r.warplens", OVERLAPPING, MS)) as report:
+        rows = _rows(report)
+        whole = report.table
+
+        def by_one(report: Report, name: str, columns: list[str]) -> Iterator[pa.Table]:
+            table = whole(name, columns)
+            yield from (table.slice(row, 1) for row in range(table.num_rows))
+
+        def table(name: str, columns: list[str] | None = None) -> pa.Table:
+            assert name != "nvtx_ranges"
+            return whole(name, columns)
+
+        monkeypatch.setattr(memory_phases, "stream", by_one)
+        monkeypatch.setattr(report, "table", table)
+        assert _rows(report) == rows
+        assert rows["load"]["Time (ns)"] == 19 * MS
 
 
 def test_without_ranges_functions_are(tmp_path: Path) -> None:
