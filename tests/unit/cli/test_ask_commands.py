@@ -176,6 +176,13 @@ def test_query_errors_name_the_tables(report: str) -> None:
     assert call("query", report, "PRAGMA version", "--any").exit_code == 0
 
 
+@pytest.mark.parametrize("question", ["SELECT 1", "SELECT 1 -- " + "a" * 300])
+def test_query_proposes_the_other_order(report: str, question: str) -> None:
+    said = refused("query", question, report, "-f", "csv")
+    assert said == f'The report comes before the question: warplens query {report} "SELECT …"'
+    assert "There is no report" in refused("query", question, "SELECT 2")
+
+
 def test_an_unknown_option_proposes_only_what_looks_like_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["stats", "--exprot", "x"]) == 2
     assert "Did you mean" not in capsys.readouterr().err
