@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from warplens.arrays import BoolArray, Int64Array
+from warplens.arrays import BoolArray, Int64Array, distinct
 
 Texts = Mapping[str, tuple[list[str], Int64Array]]  # column -> its texts, and the text number of each frame
 
@@ -52,6 +52,6 @@ def _number(texts: list[str], text: str) -> int:
 
 def _matching(texts: list[str], code: Int64Array, pattern: re.Pattern[str], some: BoolArray) -> BoolArray:
     """Return which frames of `some` have a text that matches. Texts of other frames are not looked at."""
-    asked = np.unique(code[some & (code >= 0)])
+    asked = distinct(code[some & (code >= 0)])
     good = asked[[pattern.fullmatch(texts[number]) is not None for number in asked.tolist()]]
     return some & np.isin(code, good)
