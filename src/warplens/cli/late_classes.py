@@ -45,7 +45,7 @@ def _late(cls: Any = None, /, **options: Any) -> Any:
 
 
 class _Fields:
-    """The fields of a class that is no dataclass yet: who looks at them, as `fields()` and its subclasses do, makes it one."""
+    """The fields of a class that is no dataclass yet. A look at them, by `fields()` or a subclass, makes it one."""
 
     def __init__(self, cls: Any, make: Any) -> None:
         self._cls, self._make = cls, make

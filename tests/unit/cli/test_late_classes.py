@@ -51,7 +51,7 @@ def test_a_class_is_made_with_its_first_object(late: Any) -> None:
         one.line = 8
 
 
-def test_who_asks_for_the_fields_of_a_class_gets_them(late: Any) -> None:
+def test_the_fields_of_a_class_make_it_a_dataclass(late: Any) -> None:
     place, call = _named(late)
     assert [one.name for one in dataclasses.fields(call)] == ["file", "line", "notes", "length"]
     assert dataclasses.is_dataclass(place)
