@@ -11,7 +11,7 @@ import numpy as np
 
 from warplens import native
 from warplens.analysis.intervals import union
-from warplens.arrays import Int64Array
+from warplens.arrays import Int64Array, distinct
 
 NOTHING = -1
 
@@ -82,12 +82,6 @@ class StepFunction:
         time = distinct(np.concatenate((self.time, other.time)))
         own = self.at(time)
         return StepFunction(time, np.where(own == NOTHING, other.at(time), own))
-
-
-def distinct(values: Int64Array) -> Int64Array:
-    """Return the distinct values, sorted. np.unique hashes them first and takes many times as long."""
-    ordered = np.sort(values)
-    return ordered[np.append(ordered[1:] != ordered[:-1], True)] if len(ordered) else ordered
 
 
 def innermost(

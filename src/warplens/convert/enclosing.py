@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warplens import native
-from warplens.arrays import Int64Array
+from warplens.arrays import Int64Array, distinct
 from warplens.spool.events import RANGES, Events
 
 _COLUMNS = ("thread", "start", "end", "id", "style")
@@ -33,7 +33,7 @@ class Around:
 
     def __init__(self, threads: npt.NDArray[np.int32], base: int = 0) -> None:
         self._base = base
-        watched = np.unique(threads).astype(np.int64) + base
+        watched = distinct(threads.astype(np.int64)) + base
         self._enclosing = native.make("enclosing_new", watched)
 
     def find(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from warplens.arrays import Int64Array
+from warplens.arrays import Int64Array, distinct
 from warplens.spool import packed
 from warplens.spool.chunks import RECORDS, Chunk
 from warplens.spool.events import Events
@@ -94,7 +94,7 @@ def _table(layouts: Layouts, names: tuple[str, ...]) -> np.ndarray[tuple[int], n
 
 def _without(begin: int, end: int, kept: Int64Array) -> list[Span]:
     """Return the stretches between `begin` and `end` that have none of the pages `kept`."""
-    inside = np.unique(kept[(kept >= begin) & (kept < end)]).tolist()
+    inside = distinct(kept[(kept >= begin) & (kept < end)]).tolist()
     edges = [begin, *(edge for page in inside for edge in (page, page + PAGE)), end]
     return [(edges[at], edges[at + 1]) for at in range(0, len(edges), 2) if edges[at] < edges[at + 1]]
 

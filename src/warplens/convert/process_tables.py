@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from warplens.arrays import Int64Array
 from warplens.convert import enclosing, range_rows
 from warplens.convert.cpu.tables import CpuTables
-from warplens.convert.cuda.tables import CudaTables
 from warplens.convert.nvtx import columns, tasks
 from warplens.convert.nvtx.counters import Counters
 from warplens.convert.nvtx.domains import Domains
@@ -24,6 +24,9 @@ from warplens.spool.notes import Note
 from warplens.spool.reader import SpoolFile
 from warplens.storage import schema
 from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS
+
+if TYPE_CHECKING:
+    from warplens.convert.cuda.tables import CudaTables
 
 _PAYLOADS_OF = {RANGES: "range", MARKS: "mark"}
 
@@ -86,17 +89,21 @@ class ProcessTables:
             most=most,
             at_once=at_once,
         )
-        self._cuda = CudaTables(
-            spool,
-            process=key,
-            first=first,
-            thread_base=base,
-            write=write,
-            clock=clocks,
-            threads=threads,
-            stacks=self._cpu.stacks,
-            most=most,
-        )
+        self._cuda: CudaTables | None = None
+        if any(kind.startswith("cuda_") for kind in spool.wide):
+            from warplens.convert.cuda.tables import CudaTables  # most processes do without
+
+            self._cuda = CudaTables(
+                spool,
+                process=key,
+                first=first,
+                thread_base=base,
+                write=write,
+                clock=clocks,
+                threads=threads,
+                stacks=self._cpu.stacks,
+                most=most,
+            )
         self._intrakernel = None
         if "intrakernel_launch" in spool.wide:
             from warplens.convert.intrakernel.tables import IntrakernelTables  # few reports need it
@@ -104,7 +111,8 @@ class ProcessTables:
             self._intrakernel = IntrakernelTables(
                 spool, process=key, first=first, thread_base=base, write=write, clock=clocks, threads=threads
             )
-            self._cuda.watch = self._intrakernel.watch
+            if self._cuda is not None:
+                self._cuda.watch = self._intrakernel.watch
 
     def add(self, rows: RowCounts) -> None:
         """Write the current slice."""
@@ -131,13 +139,18 @@ class ProcessTables:
 
     def pass_by(self, ranges: enclosing.Columns) -> None:
         """Look at ranges, in order of start: calls and samples lie in them."""
-        self._cuda.pass_by(ranges)
+        if self._cuda is not None:
+            self._cuda.pass_by(ranges)
         self._cpu.pass_by(ranges)
 
     @property
     def records(self) -> int:
         """The number of records beside those of NVTX."""
-        return self._cuda.records + self._cpu.records
+        return self._cuda_records + self._cpu.records
+
+    @property
+    def _cuda_records(self) -> int:
+        return 0 if self._cuda is None else self._cuda.records
 
     def _follow_payloads(self, table: int) -> None:
         first = self._spool.events.payloads(table)
@@ -150,7 +163,7 @@ class ProcessTables:
         """The share of the records that `finish` writes, not slice by slice."""
         counts = self._spool.events.counts()
         events = counts.ranges + counts.start_ends + counts.marks + counts.samples + counts.operations
-        wide = self._cuda.records + self._cpu.records
+        wide = self.records
         return wide / max(wide + events, 1)
 
     def finish(self, progress: Callable[[float], None] = lambda _: None) -> None:
@@ -176,8 +189,9 @@ class ProcessTables:
         ):
             if rows:  # most processes define nothing
                 self._write(table, schema.build(table, rows))
-        share = self._cuda.records / max(self._cuda.records + self._cpu.records, 1)
-        self._cuda.finish(lambda part: progress(share * part))
+        share = self._cuda_records / max(self.records, 1)
+        if self._cuda is not None:
+            self._cuda.finish(lambda part: progress(share * part))
         self._cpu.finish(lambda part: progress(share + (1 - share) * part))
         if self._intrakernel is not None:
             self._intrakernel.finish()
@@ -207,4 +221,5 @@ class ProcessTables:
             )
             notes.append(Note("warning", "undecoded-samples", "report", message=message, count=count))
         inside = self._intrakernel.notes() if self._intrakernel is not None else []
-        return notes + self._cuda.notes() + self._cpu.notes() + inside
+        of_cuda = self._cuda.notes() if self._cuda is not None else []
+        return notes + of_cuda + self._cpu.notes() + inside

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 20_000_000  # what mail and trackers take, and a browser opens without waiting
 LOSES = (
+    "tables that list events, which are on the timeline: stats that end in _trace",
     "SQL, sums over a marked time and tables of a part of it: they ask the report itself",
     "with very many events, details of all except the longest and those of findings",
 )

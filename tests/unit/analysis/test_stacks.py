@@ -367,3 +367,41 @@ def test_among_functions_of_python_a_worker_without_any_has_the_name_of_what_it_
         (0, "_start", 3, 3),
         (0, NO_STACK, 1, 1),
     ]
+
+
+def test_wake_ups_of_the_kernel_calls_within_python_and_our_own_frames_count_for_their_callers() -> None:
+    rows = [
+        (1, None, "python", "<module>", None, "/a.py"),
+        (2, 1, "native", "PyObject_Vectorcall", "libpython3.11.so.1.0", None),
+        (3, 2, "native", "cfunction_vectorcall_O.cold", "python3.11", None),
+        (4, 3, "native", "list_sort", "python3.11", None),
+        (5, 1, "python", "pop", None, "/x/site-packages/warplens/nvtx/annotate.py"),
+        (6, 5, "native", "write", "libwarplens_agent.so", None),
+        (7, 6, "native", "futex", "libc.so.6", None),
+        (8, 7, "kernel", "futex_wake", "[kernel]", None),
+        (9, 8, "kernel", "wake_up_q", "[kernel]", None),
+        (10, 9, "kernel", "try_to_wake_up", "[kernel]", None),
+        (11, 10, "kernel", "enqueue_task_fair", "[kernel]", None),
+        (12, None, "kernel", "schedule", "[kernel]", None),  # its caller is not known
+        (13, 12, "kernel", "__schedule", "[kernel]", None),
+        (14, None, "native", "PyObject_Vectorcall", "python3.11", None),  # below no frame of Python
+        (15, 14, "native", "schedule", "app", None),  # a program's function of that name
+    ]
+    columns = ("frame", "parent", "kind", "function", "module", "file")
+    table = schema.build(
+        "frames", [{"process": 0, "depth": 0, **dict(zip(columns, row, strict=True))} for row in rows]
+    )
+    frames = FrameTable(table)
+    seen = weights(frames, [(0, row[0], 1 << row[0], 1) for row in rows])
+    assert named(frames, top_down(frames, "function", seen)) == [
+        (0, "PyObject_Vectorcall", 1 << 14, 3 << 14),
+        (1, "schedule", 1 << 15, 1 << 15),
+        (0, "schedule", 1 << 12, 3 << 12),
+        (1, "__schedule", 1 << 13, 1 << 13),
+        (0, "<module>", 0b1101110, 0b111111111110),
+        (1, "futex", 1 << 7, 0b111110000000),
+        (2, "futex_wake", 0b111100000000, 0b111100000000),
+        (1, "list_sort", 1 << 4, 1 << 4),
+    ]
+    only = FrameTable(table, only_python=True)
+    assert only.frame(int(only.positions(pa.array([11]))[0])).function == "<module>"

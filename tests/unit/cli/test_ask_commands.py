@@ -160,6 +160,7 @@ def test_query_answers_in_every_format(report: str) -> None:
 
 @pytest.mark.slow
 def test_query_errors_name_the_tables(report: str) -> None:
+    assert "There is no report SELECT 1" in refused("query", "SELECT 1", "SELECT 2")
     for question in (
         "SELECT nope FROM nvtx_ranges",
         "SELECT 1 FROM nowhere",
@@ -174,6 +175,12 @@ def test_query_errors_name_the_tables(report: str) -> None:
     assert "nvtx_ranges" in call("query", report, "SHOW TABLES").output
     assert "approx_unique" in call("query", report, "SUMMARIZE nvtx_ranges").output
     assert call("query", report, "PRAGMA version", "--any").exit_code == 0
+
+
+@pytest.mark.parametrize("question", ["SELECT 1", "SELECT 1 -- " + "a" * 300])
+def test_query_proposes_the_other_order(report: str, question: str) -> None:
+    said = refused("query", question, report, "-f", "csv")
+    assert said == f'The report comes before the question: warplens query {report} "SELECT …"'
 
 
 def test_an_unknown_option_proposes_only_what_looks_like_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,7 +52,12 @@ SHORT_RUN = """
 import sys
 from warplens.cli import prepared_child
 prepared_child._load()
+import numpy, pyarrow
+numbers = numpy.unique(numpy.array([3, 1, 3]))
+assert pyarrow.array(numbers, mask=numbers > 1).to_pylist() == [1, None]
 print(*sorted(sys.modules))
+assert numpy.ma.masked_array([1], [True]).mask.all()
+assert isinstance(numpy.ma.masked_array([1]), numpy.ma.MaskedArray)
 """
 
 

@@ -103,10 +103,13 @@ def test_panels_find_what_the_server_would_say(held: dict[str, bytes], answers: 
     available = {one["name"] for one in answers.stat_list(0) if one["available"]}
     assert {key.rpartition("/")[2] for key in held if key.startswith("stat/")} == available
     assert "does not contain" in json.loads(held["flame/0/python"])["error"]
+    assert json.loads(held["stat/0/nvtx_pushpop_trace"])["error"].endswith("stats -r nvtx_pushpop_trace")
     assert "difference" not in held
 
 
-def test_events_come_with_details_and_names_with_sums(held: dict[str, bytes], answers: Answers) -> None:
+def test_events_come_with_details_and_names_with_sums(
+    held: dict[str, bytes], answers: Answers, report: Report
+) -> None:
     events = json.loads(held["events/0"])
     for key, details in events.items():
         event = details["event"]
@@ -117,6 +120,10 @@ def test_events_come_with_details_and_names_with_sums(held: dict[str, bytes], an
     assert step == answers.event(0, "nvtx_ranges", 0, 0)
     alike = json.loads(held["alike/0"])
     assert {"step", "adam"} <= {one["name"] for one in alike.values()}
+    server = Answers(view_of([report]))  # reads them name by name
+    for one in alike.values():
+        event = one["longest"][0]
+        assert one == server.alike(0, event["table"], event["process"], event["row"])
 
 
 def test_rows_of_events_are_read_with_one_question_for_each_table(

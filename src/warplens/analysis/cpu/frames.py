@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import warplens.report.arrow_compute as pc
+from warplens.analysis.cpu import plumbing
 from warplens.arrays import Int64Array
 from warplens.errors import UsageError
 from warplens.report.columns import as_numbers
@@ -59,7 +60,7 @@ class FrameTable:
     The last one stands for stacks that were not taken: `[no stack]`, without a caller.
 
     `parent`: position of each one's caller, -1 for the outermost ones. What called the interpreter is left out: stacks with Python in them
-    begin with Python. `interpreted`: which are Python's, or tasks.
+    begin with Python. Frames of `plumbing` count as their callers. `interpreted`: which are Python's, or tasks.
     """
 
     def __init__(self, rows: pa.Table, *, only_python: bool = False) -> None:
@@ -82,7 +83,11 @@ class FrameTable:
             kind, [number for number, name in enumerate(kinds) if name in ("python", "task")]
         )
         # Some stacks were joined with what the interpreter was called by, others were not: one root for all of a program.
-        self.parent = np.where(interpreted & ~self._is_below(interpreted), -1, self.parent)
+        joined = self._is_below(interpreted)
+        self.parent = np.where(interpreted & ~joined, -1, self.parent)
+        texts = {name: self.texts(name) for name in _TEXTS}
+        wakes = plumbing.wakes(texts)
+        self._fold(wakes | self._is_below(wakes) | (plumbing.calls(texts) & joined))
         if only_python:
             self._keep(np.array(pc.equal(pc.cast(self._texts["kind"], pa.string()), "python")))
 
@@ -96,15 +101,28 @@ class FrameTable:
         wanted[-1] = True
         last = len(self) - 1
         begin = self._begins()
+        near = self._nearest(wanted)
+        self.parent = np.where(self.parent >= 0, near[self.parent], -1)
+        self._stands = np.where(near >= 0, near, np.where(begin >= 0, begin, last))
+
+    def _fold(self, folded: npt.NDArray[np.bool_]) -> None:
+        """Put the nearest caller that is not folded in the place of each frame that is, if there is one."""
+        if not folded.any():
+            return
+        near = self._nearest(~folded)
+        near = np.where(near >= 0, near, np.arange(len(self)))
+        self.parent = np.where(self.parent >= 0, near[self.parent], -1)
+        self._stands = near
+
+    def _nearest(self, wanted: npt.NDArray[np.bool_]) -> Int64Array:
+        """Return of each frame itself where it is wanted, else its nearest caller that is; -1: none."""
         near = np.where(wanted, np.arange(len(self)), self.parent)
         for _ in range(64):  # each step doubles how far it looks
-            known = near >= 0
-            further = np.where(known, near[near], -1)
+            further = np.where(near >= 0, near[near], -1)
             if np.array_equal(further, near):
                 break
             near = further
-        self.parent = np.where(self.parent >= 0, near[self.parent], -1)
-        self._stands = np.where(near >= 0, near, np.where(begin >= 0, begin, last))
+        return near
 
     def _is_below(self, some: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Say of each frame whether one of its callers is among `some`."""

@@ -20,8 +20,8 @@ from warplens.analysis.critical_path.recorded import (
     grouped,
     read_table,
 )
-from warplens.analysis.step_functions import NOTHING, distinct
-from warplens.arrays import Int64Array
+from warplens.analysis.step_functions import NOTHING
+from warplens.arrays import Int64Array, distinct
 
 if TYPE_CHECKING:
     from warplens.report.report import Report

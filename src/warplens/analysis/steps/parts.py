@@ -20,9 +20,9 @@ import pyarrow as pa
 from warplens.analysis.gpu.kernel_classes import classes
 from warplens.analysis.gpu.ops import operations
 from warplens.analysis.gpu.waiting_calls import waits
-from warplens.analysis.step_functions import NOTHING, StepFunction, distinct, grouped_union
+from warplens.analysis.step_functions import NOTHING, StepFunction, grouped_union
 from warplens.analysis.steps.names import NAMED, PARTS, part_of
-from warplens.arrays import Int64Array
+from warplens.arrays import Int64Array, distinct
 from warplens.report.columns import integers
 from warplens.report.selection import overlap
 

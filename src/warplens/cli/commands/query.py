@@ -12,17 +12,41 @@ from warplens.cli.opening import window_option
 from warplens.cli.options.report_path import ReportPath
 from warplens.cli.options.unit_help import help_tables
 from warplens.cli.printing import tables
-from warplens.errors import QueryError
+from warplens.errors import NotAReport, QueryError, UsageError
+from warplens.handover.naming import is_report, located
+
+
+class _Query(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse; propose the other order where the report is not the first argument but one behind it."""
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except (NotAReport, OSError) as error:  # a long question is no file name
+            report = next((word for word in words if _is_report(word)), None)
+            if report is None or ctx.resilient_parsing:
+                raise
+            raise UsageError(
+                f'The report comes before the question: warplens query {report} "SELECT …"'
+            ) from error
+
+
+def _is_report(word: str) -> bool:
+    try:
+        return is_report(located(Path(word)))
+    except (OSError, ValueError):
+        return False
 
 
 @click.command(
+    cls=_Query,
     epilog="""\b
 Examples:
   warplens query run.warplens "SELECT pid, command FROM processes" -f csv
   warplens query run "SELECT message, count(*) FROM nvtx_ranges GROUP BY 1"
   warplens query run.warplens "DESCRIBE nvtx_ranges"
   warplens query run.warplens - < question.sql
-"""
+""",
 )
 @click.argument("report", type=ReportPath())
 @click.argument("sql")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.arrays import BoolArray, Int64Array
+from warplens.arrays import BoolArray, Int64Array, distinct
 from warplens.convert.chosen import sane
 from warplens.convert.place import Place
 from warplens.spool.wide import WideRecords
@@ -218,4 +218,4 @@ def _bounds(samples: Int64Array, slices: int) -> Int64Array:
     if slices <= 1:
         return np.zeros(1, np.int64)
     samples.sort()
-    return np.unique(np.append(0, samples[len(samples) * np.arange(1, slices) // slices]))
+    return distinct(np.append(0, samples[len(samples) * np.arange(1, slices) // slices]))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import distinct
 from warplens.convert import texts
 from warplens.convert.chosen import LATEST
 from warplens.convert.cpu import os_words
@@ -94,7 +95,7 @@ class OsCalls:
         opens = self._opens(fields["name"]) != 0
         moves = self._moves(fields["name"]) != 0
         flags = fields["object"] & 0xFFFFFFFF
-        used = np.unique(flags[opens])
+        used = distinct(flags[opens])
         words = pa.array([os_words.open_flags(one) for one in used.tolist()], pa.string())
         flags = words.take(pa.array(np.searchsorted(used, flags), mask=~opens))
         return {"asked": pa.array(fields["object"].astype(np.int64), mask=~moves), "flags": flags}

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import distinct
 from warplens.convert.cpu.chosen import Chosen, Piece
 from warplens.convert.cpu.python import WAIT
 from warplens.convert.enclosing import Around, Columns, Stream
@@ -36,7 +37,7 @@ class Reasons:
         # A thread waits for the GIL within a call, which tells less.
         reason = np.where(waits >= 0, _GIL, calls)
         words = {
-            number: self._strings.get(number) or UNKNOWN for number in np.unique(reason[reason >= 0]).tolist()
+            number: self._strings.get(number) or UNKNOWN for number in distinct(reason[reason >= 0]).tolist()
         }
         return labelled(reason, words | {_GIL: "GIL"}, absent=~blocked | (reason == -1))
 

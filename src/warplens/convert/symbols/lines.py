@@ -133,12 +133,12 @@ class Lines:
         place = np.searchsorted(begins, addresses, side="right") - 1
         wanted = np.array(sorted({starts[at][1] for at in place[place >= 0].tolist()}), np.int64)
         line_of: dict[int, Line] = {}
-        units = []
-        for begin, end in self._units():
-            if many := int(np.searchsorted(wanted, end) - np.searchsorted(wanted, begin)):
-                units.append((-many, begin, end))
+        begins, ends = np.array([*self._units()], np.int64).reshape(-1, 2).T
+        many = np.searchsorted(wanted, ends) - np.searchsorted(wanted, begins)
+        some = np.flatnonzero(many)
         decoded = 0
-        for _, begin, end in sorted(units):
+        for at in some[np.argsort(-many[some], kind="stable")].tolist():
+            begin, end = int(begins[at]), int(ends[at])
             decoded += end - begin
             if decoded > _MOST_DECODED:
                 break

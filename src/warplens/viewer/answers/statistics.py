@@ -69,8 +69,8 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
         )
     ),
 )
-# What the rows of a stat that lists events are.
-_EVENTS = {
+# Stats that list events, and which events those are.
+EVENTS = {
     "cuda_api_trace": ("cuda_api",),
     "cuda_gpu_trace": (*_ON_GPU, "um_events"),
     "cuda_kern_exec_trace": ("cuda_api",),
@@ -114,10 +114,10 @@ def stat(opened: Opened, name: str, begin: int | None, end: int | None) -> dict[
     with opened.asking() as report:
         table = unit.load().table(report, selection(opened, begin, end))
         links = None
-        if unit.id in _EVENTS and "Start (ns)" in table.column_names:
+        if unit.id in EVENTS and "Start (ns)" in table.column_names:
             starts = table.column("Start (ns)").slice(0, limits.ROWS).to_pylist()
             asked = [None if start is None else int(start) + opened.origin for start in starts]
-            links = time_links(opened, report, asked, layers=_EVENTS[unit.id])
+            links = time_links(opened, report, asked, layers=EVENTS[unit.id])
     return shown(unit.summary.rstrip("."), table, links=links, note=" ".join(notes(table)))
 
 

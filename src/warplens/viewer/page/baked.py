@@ -6,18 +6,20 @@ report, the finest one of single events; the page only picks a level and cuts it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from warplens.errors import UsageError, WarplensError
+from warplens.viewer.answers import alike
 from warplens.viewer.answers.binary import Rects
 from warplens.viewer.answers.details import read_ahead
 from warplens.viewer.answers.flames import KINDS
 from warplens.viewer.answers.plain import encoded
+from warplens.viewer.answers.statistics import EVENTS
 
 if TYPE_CHECKING:
     from warplens.viewer.answers.answers import Answers
@@ -29,7 +31,9 @@ _NAMES = 500  # of which there are statistics
 _COARSEST = 2_048  # columns of the whole report
 _ZOOM = 4  # from level to level: a view draws at most this number of rectangles per column
 _WORTH = 0.6  # a level with more than this share of the events is left out: the finest does for it
+_LISTED = "A page holds no lists of events: they are on the timeline. Ask the report: warplens stats -r {}"
 _Told = Callable[[str, float], None]
+_Ref = tuple[str, int, int]  # table, process and row of an event
 
 
 def baked(answers: Answers, told: _Told | None = None) -> Iterator[tuple[str, bytes]]:
@@ -72,7 +76,11 @@ def _report(answers: Answers, opened: Opened, told: _Told) -> Iterator[tuple[str
     yield f"stat-list/{number}", encoded(stats)
     for place, stat in enumerate(one["name"] for one in stats if one["available"]):
         told("computing tables", place / len(stats))
-        yield f"stat/{number}/{stat}", _asked(partial(answers.stat, number, stat))
+        listed = {"error": _LISTED.format(stat)} if stat in EVENTS else None
+        yield (
+            f"stat/{number}/{stat}",
+            encoded(listed) if listed else _asked(partial(answers.stat, number, stat)),
+        )
     for kind in KINDS:
         yield f"flame/{number}/{kind}", _asked(partial(answers.flame, number, kind))
     levels = _levels(opened)
@@ -87,10 +95,22 @@ def _report(answers: Answers, opened: Opened, told: _Told) -> Iterator[tuple[str
         encoded({"rects": [level.grain for level in levels], "plots": [grain for grain, _ in plots]}),
     )
     slices = _Slices(opened, levels[-1])
+    alike.read_ahead(opened, slices.layers())
     yield f"alike/{number}", encoded(dict(_alike(answers, slices, told)))
-    wanted = list(islice(dict.fromkeys([*_evidence(kept["findings"]), *slices.longest()]), _DETAILED))
+    wanted = list(_first(_DETAILED, chain(_evidence(kept["findings"]), slices.longest())))
     read_ahead(opened, wanted)
     yield f"events/{number}", encoded(dict(_events(answers, number, wanted, told=told)))
+
+
+def _first(most: int, refs: Iterable[_Ref]) -> Iterator[_Ref]:
+    """Yield the first different ones."""
+    seen: set[_Ref] = set()
+    for ref in refs:
+        if len(seen) == most:
+            return
+        if ref not in seen:
+            seen.add(ref)
+            yield ref
 
 
 def _span(opened: Opened) -> tuple[int, int]:
@@ -160,6 +180,10 @@ class _Slices:
         self._lanes = [opened.every_lane.lane(int(track)) for track in runs[:, 0]]
         self._row, self._name = rects.columns["row"], rects.columns["name"]
         self._duration = rects.columns["duration"]
+
+    def layers(self) -> set[str]:
+        """Return the layers that they are of."""
+        return {lane.layer for lane in self._lanes if lane is not None}
 
     def ref(self, place: int) -> tuple[str, int, int]:
         """Table, process and row of an event."""

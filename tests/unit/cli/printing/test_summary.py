@@ -9,6 +9,7 @@ import click
 import pytest
 
 from warplens.cli.printing.summary import summary
+from warplens.report import Report
 from warplens.report import open as open_report
 from warplens.storage.manifest import Manifest
 from warplens.testing.kernel_insides import DrawnLaunch, launch_tables, pipeline
@@ -90,6 +91,17 @@ def test_losses_come_first_errors_before_warnings(tmp_path: Path) -> None:
     assert "warning 8" in lines[1]
     assert "and 2 more: warplens info" in lines[8]
     assert "unimportant" not in "\n".join(lines)
+
+
+def test_a_run_that_recorded_nothing_says_so_without_sql(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.warplens"
+    manifest = timeline(path, "main |    ", diagnostics=[_diagnostic("warning", "No process called NVTX.")])
+    monkeypatch.setattr(Report, "sql", None)  # to load DuckDB takes longer than such a run
+    text = click.unstyle("\n".join(_lines(path, manifest)))
+    assert "Warning   No process called NVTX." in text
+    assert "Recorded  1 process" in text
 
 
 @pytest.mark.parametrize(
