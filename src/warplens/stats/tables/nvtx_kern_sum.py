@@ -19,7 +19,8 @@ selected time, with all their kernels. The greatest total comes first.
 - Totals are not additive: an outer range has the kernels of the ranges inside, too.
 - Kernels of several streams may run side by side: the total may exceed the time in which the GPU was busy.
 - Of coroutines that take turns on a thread, a range has what others launched meanwhile.
-- Kernels in a graph belong to the range in which the graph was launched, not to that in which it was captured.
+- Kernels of a graph belong to the ranges in which they were captured, if the capture was recorded; otherwise, and in nvtx_gpu_proj_sum,
+  to those in which the graph was launched.
 """
 
 from __future__ import annotations

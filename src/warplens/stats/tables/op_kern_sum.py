@@ -18,6 +18,7 @@ comes first.
 ## Traps
 - With `:inclusive` totals are not additive, and percentages are of a sum that holds kernels several times.
 - Kernels of several streams may run side by side: totals may exceed the time in which the GPU was busy. op_sum has unions.
+- Kernels of a graph belong to the operations in which they were captured, if the capture was recorded.
 - Operations of the backward pass have separate names, such as `AddmmBackward0`, around the `aten::mm` that they run.
 """
 

@@ -20,7 +20,7 @@ time, whole. The greatest GPU Self comes first.
 - GPU Total is not additive, nor is CPU Total: an outer operation has what the inner ones did.
 - CPU time is that of the call: waiting for the GPU in it, as `aten::item` does, is there too.
 - What was launched outside of any operation is not here; cuda_gpu_kern_sum has everything.
-- Of a graph, all work belongs to the operation that launched the graph.
+- Work of a graph belongs to the operations in which it was captured, if the capture was recorded; otherwise to those around its launch.
 """
 
 from __future__ import annotations
