@@ -68,7 +68,16 @@ def run(
     report = folder / "run.warplens"
     alone = ["env", "-u", "PYTHONPATH", python, "program.py"]
     done = warplens(
-        "profile", "-q", "-f", "-o", report, *options, "--", *alone, cwd=folder, env=environment(**(variables or {}))
+        "profile",
+        "-q",
+        "-f",
+        "-o",
+        report,
+        *options,
+        "--",
+        *alone,
+        cwd=folder,
+        env=environment(**(variables or {})),
     )
     assert done.returncode == exit_status, done.stderr
     return report
@@ -93,6 +102,8 @@ def test_operators_are_those_of_torch_profiler(tmp_path: Path) -> None:
     assert Counter(name for name, *_ in ours) == Counter(name for name, *_ in expected)
     # Its profiler gives the number of a node to the engine's function around it, too.
     assert _numbers(ours) == _numbers(expected)
+    types = rows(report, "SELECT DISTINCT types::VARCHAR FROM ops WHERE name = 'aten::addmm'")
+    assert [json.loads(text) for (text,) in types] == [["float", "float", "float", "Scalar", "Scalar"]]
     shaped = {(name, json.dumps(shapes)) for name, _, _, shapes in expected if name == "aten::addmm"}
     assert {(name, json.dumps(json.loads(text))) for name, _, text in ours if name == "aten::addmm"} == shaped
 
@@ -156,7 +167,10 @@ def test_tasks_of_itt_are_ranges_of_their_domain(beside_others: Path) -> None:
            AND o.end >= r.end WHERE r.domain::VARCHAR NOT IN ('pytorch', 'PyTorch') AND o.name = 'aten::mkldnn_convolution'""",
     )
     assert ("convolution", "aten::mkldnn_convolution") in primitives
-    said = rows(beside_others, "SELECT message::VARCHAR, count(*) FROM nvtx_ranges WHERE domain = 'PyTorch' GROUP BY ALL")
+    said = rows(
+        beside_others,
+        "SELECT message::VARCHAR, count(*) FROM nvtx_ranges WHERE domain = 'PyTorch' GROUP BY ALL",
+    )
     assert dict(said)["aten::sinh"] == 1
 
 

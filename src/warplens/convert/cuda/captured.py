@@ -35,9 +35,7 @@ class Captured:
             nodes.column(name) for name in ("node", "original", "start", "tid", "name")
         )
         node, last = np.unique(node[::-1], return_index=True)  # of a number that came twice the later one
-        original, start, tid, names = (
-            values[::-1][last].copy() for values in (original, start, tid, names)
-        )
+        original, start, tid, names = (values[::-1][last].copy() for values in (original, start, tid, names))
         first = _first(node, original)
         call = np.full(len(node), -1, np.int64)
         added = np.flatnonzero(original == 0)

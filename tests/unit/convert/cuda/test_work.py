@@ -165,9 +165,7 @@ def test_work_of_a_graph_knows_where_it_was_captured(tmp_path: Path) -> None:
         for name, begin, end in ((STEP, 50, 250), (PLAIN, 280, 450), (H200, 890, 960))
     ]
     thread = sw.records(0, [sw.meta("thread", thread=0, tid=10), *ranges])
-    found = report(
-        tmp_path, {"cuda_api": calls, "cuda_graph_node": nodes, "cuda_kernel": kernels}, thread
-    )
+    found = report(tmp_path, {"cuda_api": calls, "cuda_graph_node": nodes, "cuda_kernel": kernels}, thread)
     number = {row["start"]: row["id"] for row in found["cuda_api"]}
     inside = TEXTS[DRIVER]
     assert found.columns("kernels", "graph_node", "captured", "captured_in") == [

@@ -109,12 +109,10 @@ def test_operations_have_self_and_total_times(report: Report) -> None:
 def test_work_of_a_graph_belongs_to_the_operations_of_its_capture(tmp_path: Path) -> None:
     picture = [line("main:api", (10, 20, "(cudaLaunchKernel#1"), (60, 70, "(cudaGraphLaunch#2"))]
     ran = dict.fromkeys(("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers"), 1)
-    kernel = {
-        **ran,
-        **{"id": 1, "process": 0, "device": 0, "context": 1, "stream": 7, "name": "gemm", "demangled": "gemm"},
-        **{"static_shared": 0, "dynamic_shared": 0, "api": 2, "captured": 1},
-        **{"start": ORIGIN + 80 * TICK, "end": ORIGIN + 90 * TICK},
-    }
+    names = {"name": "gemm", "demangled": "gemm"}
+    times = {"start": ORIGIN + 80 * TICK, "end": ORIGIN + 90 * TICK}
+    place = {"id": 1, "process": 0, "device": 0, "context": 1, "stream": 7}
+    kernel = place | names | times | ran | {"static_shared": 0, "dynamic_shared": 0, "api": 2, "captured": 1}
     ops = [op("aten::mm", 5, 25, 0), op("replay", 55, 75, 1)]
     timeline(
         tmp_path / "r.warplens",
