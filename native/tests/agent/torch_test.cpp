@@ -206,7 +206,8 @@ int main() {
   g_process = &process;
   g_control = new (map_memory(kControlSize)) ControlPage{};
   g_control->clock = kClock;
-  CHECK(process.open(scratch.path, "{" + schema_json() + ", " + wide_schema_json() + "}", kClock, g_control) == 0);
+  CHECK(process.open(scratch.path, "{" + schema_json() + ", " + wide_schema_json() + "}", kClock,
+                     g_control) == 0);
   agent::torch::begin_ops(library(), 0, false);
   agent::torch::follow_windows();
   test_windows_beside_operators();

@@ -129,7 +129,7 @@ void write_cuda_notice(ProcessLog &log, WideLog::Writer &writer, CudaNotice noti
   writer.append(record, record.start);
 }
 
-const CuptiSource kCudaSource{begin, record_cuda_batch, notice, wants_cuda_call, note_cuda_call, made,
-                              graph_node};
+const CuptiSource kCudaSource{begin, record_cuda_batch, notice, wants_cuda_call, note_cuda_call,
+                              made,  graph_node};
 
 }  // namespace warplens::agent

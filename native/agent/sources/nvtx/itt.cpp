@@ -31,8 +31,7 @@ IttDomain *create_domain(const char *name) {
   }
   // Without a lock, which a fork could leave taken: two threads at once may each make one with the same number.
   auto *made = new (std::nothrow) IttDomain{1, strdup(name), nullptr, number, nullptr, first};
-  while (made != nullptr &&
-         !g_domains.compare_exchange_weak(made->next, made, std::memory_order_release)) {
+  while (made != nullptr && !g_domains.compare_exchange_weak(made->next, made, std::memory_order_release)) {
   }
   return made;
 }
