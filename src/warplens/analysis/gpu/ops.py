@@ -74,7 +74,7 @@ def operations(
     Columns: id (unique in its table), process, device, context, stream (null for migrations of unified memory), start, end, api,
     correlation, captured (null but for nodes of graphs), bytes (null but for copies and memsets), category (`CUDA_KERNEL`, `MEMORY_OPER`,
     `CUDA_GRAPH`), operation (a kernel's name as `kernels` gives it, `[CUDA memcpy Host-to-Device]`, `[CUDA memset]`, `[CUDA graph 3]`).
-    `details`: also grid_x … block_z, registers, static_shared, dynamic_shared, source_kind, destination_kind; all categories must be wanted.
+    `details`: also grid_x … block_z, registers, static_shared, dynamic_shared, source_kind, destination_kind; all categories are needed.
     """
     more = {table: f", {columns}" if details else "" for table, columns in _DETAILS.items()}
     selects = {
