@@ -34,7 +34,7 @@ struct IttDomain {
   volatile int flags;
   const char *name;
   const void *wide_name;
-  int number;  // the collector's own, as `more`
+  int number;  // 0 first; the collector's own, as `more`
   void *more;
   IttDomain *next;
 };
@@ -44,7 +44,13 @@ struct IttId {
   unsigned long long parts[3];
 };
 
-// Programs only hand it back: ours is the number of the text.
-struct IttString;
+// Programs only hand it back. Those that were made before a collector came are the static part's.
+struct IttString {
+  const char *text;
+  const void *wide_text;
+  int number;
+  void *more;
+  IttString *next;
+};
 
 }  // namespace warplens

@@ -15,29 +15,58 @@ namespace {
 std::atomic<IttDomain *> g_domains{nullptr};  // they stay as long as the process
 
 IttDomain *create_domain(const char *name) {
-  thread_log();  // as for a domain of NVTX
-  const uint16_t number = name != nullptr ? domain_number(name) : 0;
-  if (number == 0) {
-    return nullptr;
-  }
   IttDomain *first = g_domains.load(std::memory_order_acquire);
-  for (IttDomain *known = first; known != nullptr; known = known->next) {
-    if (known->number == number) {
+  for (IttDomain *known = first; name != nullptr && known != nullptr; known = known->next) {
+    if (std::strcmp(known->name, name) == 0) {
       return known;
     }
   }
-  if (is_watchful()) {
-    meet_domain(number, name);
+  char *copy = name != nullptr ? strdup(name) : nullptr;
+  if (copy == nullptr) {
+    return nullptr;
   }
-  // Without a lock, which a fork could leave taken: two threads at once may each make one with the same number.
-  auto *made = new (std::nothrow) IttDomain{1, strdup(name), nullptr, number, nullptr, first};
+  // Without a lock, which a fork could leave taken: two threads at once may each make one of the same name.
+  auto *made = new (std::nothrow) IttDomain{1, copy, nullptr, 0, nullptr, first};
   while (made != nullptr && !g_domains.compare_exchange_weak(made->next, made, std::memory_order_release)) {
   }
   return made;
 }
 
+// Ours are odd numbers, which no address is.
 IttString *create_string(const char *text) {
-  return reinterpret_cast<IttString *>(text != nullptr ? uintptr_t{text_number(text)} : 0);
+  const uint32_t number = text != nullptr ? text_number(text) : 0;
+  return number != 0 ? reinterpret_cast<IttString *>(uintptr_t{number} << 1 | 1) : nullptr;
+}
+
+// The number of a domain, or of a string that the static part made before we came: given when it is first used.
+template <typename Object, typename Number>
+auto number_of(Object *object, const Number &give) {
+  std::atomic_ref<int> number(object->number);
+  int known = number.load(std::memory_order_relaxed);
+  if (known == 0) [[unlikely]] {
+    known = static_cast<int>(give());
+    number.store(known, std::memory_order_relaxed);
+  }
+  return known;
+}
+
+uint16_t number_of(const IttDomain *domain) {
+  return static_cast<uint16_t>(number_of(const_cast<IttDomain *>(domain), [domain] {
+    const uint16_t number = domain->name != nullptr ? domain_number(domain->name) : 0;
+    if (is_watchful() && number != 0) {
+      meet_domain(number, domain->name);
+    }
+    return number;
+  }));
+}
+
+uint32_t number_of(IttString *string) {
+  const auto address = reinterpret_cast<uintptr_t>(string);
+  if (string == nullptr || address % 2 == 1) {
+    return static_cast<uint32_t>(address >> 1);
+  }
+  return static_cast<uint32_t>(
+      number_of(string, [string] { return string->text != nullptr ? text_number(string->text) : 0; }));
 }
 
 ThreadLog *log_for(uint16_t domain) {
@@ -45,13 +74,13 @@ ThreadLog *log_for(uint16_t domain) {
 }
 
 void begin_task(const IttDomain *domain, IttId, IttId, IttString *name) {
-  const auto number = static_cast<uint16_t>(domain->number);
+  const uint16_t number = number_of(domain);
   ThreadLog *log = log_for(number);
   if (log == nullptr) {
     return;
   }
   Label label;
-  label.name = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(name));
+  label.name = number_of(name);
   if (is_watchful()) {
     push_range<true>(*log, number, label);
   } else {
@@ -60,7 +89,7 @@ void begin_task(const IttDomain *domain, IttId, IttId, IttString *name) {
 }
 
 void end_task(const IttDomain *domain) {
-  const auto number = static_cast<uint16_t>(domain->number);
+  const uint16_t number = number_of(domain);
   ThreadLog *log = log_for(number);
   if (log == nullptr) {
     return;
