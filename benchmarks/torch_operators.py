@@ -1,7 +1,8 @@
 """Cost of recording PyTorch operators per step of a small transformer, beside torch.profiler and emit_itt.
 
-The ways take turns in one process, ours in windows that open and close; the figures are the least CPU time of a step. Needs an environment
-with PyTorch (`make peers`, or WARPLENS_PEERS).
+The ways take turns in one process, ours in windows that open and close; the figures are the least CPU time of a step. "An observer that
+does nothing" is the floor: what PyTorch adds to an operator by itself as soon as anybody observes it. Needs an environment with PyTorch
+(`make peers`, or WARPLENS_PEERS).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 _WORK = """
-import contextlib, json, sys, time
+import contextlib, ctypes, json, os, sys, time
 import torch
 from torch.autograd.profiler import emit_itt
 from torch.profiler import ProfilerActivity, profile
@@ -28,22 +29,46 @@ torch.manual_seed(0)
 layer = torch.nn.TransformerEncoderLayer(32, 2, 64, batch_first=True)
 model = torch.nn.TransformerEncoder(layer, 4, enable_nested_tensor=False)
 optimizer = torch.optim.SGD(model.parameters(), 0.01)
-inputs = torch.randn(2, 8, 32)
+batch = torch.randn(2, 8, 32)
 def step():
     optimizer.zero_grad()
-    model(inputs).sum().backward()
+    model(batch).sum().backward()
     optimizer.step()
-def took():
-    begin = time.process_time_ns()
+def took():  # of three steps the least: one alone is rarely disturbed
+    times = []
     for _ in range(3):
+        begin = time.process_time_ns()
         step()
-    return (time.process_time_ns() - begin) / 3
+        times.append(time.process_time_ns() - begin)
+    return min(times)
+class Callback(ctypes.Structure):  # TorchCallback of native/drivers/torch.h
+    _fields_ = [("start", ctypes.c_void_p), ("end", ctypes.c_void_p), ("sampling", ctypes.c_double),
+                ("scopes", ctypes.c_bool * 10), ("rest", ctypes.c_bool * 70)]
+library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"))
+add = library._ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE
+add.argtypes, add.restype = [Callback], ctypes.c_uint64
+remove = library._ZN2at14removeCallbackEm
+remove.argtypes = [ctypes.c_uint64]
+@contextlib.contextmanager
+def observed():
+    handles = []
+    for scope in (0, 1, 2, 4, 7):  # as ours: one for each scope
+        callback = Callback(sampling=1.0)
+        callback.scopes[scope] = True
+        handles.append(add(callback))
+    yield
+    for handle in handles:
+        remove(handle)
+inputs = sys.argv[3] == "inputs"
 ways = {
     "off": contextlib.nullcontext,
-    "torch.profiler": lambda: profile(activities=[ProfilerActivity.CPU]),
-    "emit_itt": emit_itt,
+    "torch.profiler": lambda: profile(activities=[ProfilerActivity.CPU], record_shapes=inputs),
 }
-if sys.argv[1]:
+if not inputs:
+    ways["nothing"] = observed
+if not sys.argv[1]:
+    ways["emit_itt"] = emit_itt
+else:
     sys.path.insert(0, sys.argv[1])
     import warplens
     ways["ours"] = warplens.capture
@@ -59,6 +84,7 @@ for _ in range(int(sys.argv[2])):
             least[way] = min(took(), least.get(way, 1e12))
 print(json.dumps([least, len(counting.events())]))
 """
+_PATIENCE_S = 300
 _RECORDED = ("-t", "torch", "-s", "none", "-c", "cudaProfilerApi", "--capture-range-end", "repeat")
 
 
@@ -67,7 +93,8 @@ def _measure(
 ) -> tuple[dict[str, float], int]:
     """The least time (ns) of a step in each way, and its operators; of a recorded process with these options, or of a bare one."""
     source = "" if options is None else str(ROOT / "src")
-    words = ["env", "-u", "PYTHONPATH", python, "work.py", source, str(rounds)]
+    given = "inputs" if options else ""
+    words = ["env", "-u", "PYTHONPATH", python, "work.py", source, str(rounds), given]
     if options is not None:
         ours = [sys.executable, "-m", "warplens", "profile", "-q", "-f", "-o", "r"]
         words = [*ours, *_RECORDED, *options, *words]
@@ -78,6 +105,7 @@ def _measure(
         capture_output=True,
         text=True,
         check=True,
+        timeout=_PATIENCE_S,
     )
     least, operators = json.loads(done.stdout.splitlines()[-1])
     return least, int(operators)
@@ -90,7 +118,7 @@ def run(quick: bool) -> list[Row]:
     place = find_library(LIBRARIES["pytorch"])
     if place is None:
         return []
-    rounds = 40 if quick else 400
+    rounds = 12 if quick else 300
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "work.py").write_text(_WORK)
         bare, operators = _measure(place[0], Path(folder), rounds, options=None)
@@ -109,9 +137,11 @@ def run(quick: bool) -> list[Row]:
             note=note,
         )
 
-    profiler = plain["torch.profiler"] - plain["off"]
+    profiler, floor = (plain[way] - plain["off"] for way in ("torch.profiler", "nothing"))
     return [
         row("operators", plain["ours"] - plain["off"], profiler, budget=0.45),
+        row("an observer that does nothing", floor, profiler),
+        row("operators, beyond such an observer", plain["ours"] - plain["nothing"], profiler),
         row("operators and inputs", inputs["ours"] - inputs["off"], inputs["torch.profiler"] - inputs["off"]),
         row("no window open, against a bare process", plain["off"] - bare["off"], profiler),
         row("emit_itt", bare["emit_itt"] - bare["off"], bare["torch.profiler"] - bare["off"]),

@@ -111,6 +111,7 @@ STRUCTURES: dict[str, tuple[str, str]] = {
         "CUpti_ResourceData",
         "context stream=resourceHandle.stream descriptor=resourceDescriptor",
     ),
+    "CuptiGraphData": ("CUpti_GraphData", "graph original=originalGraph node original_node=originalNode"),
     "CuptiModuleData": ("CUpti_ModuleResourceData", "module=moduleId size=cubinSize cubin=pCubin"),
     "CuptiStateData": ("CUpti_StateData", "result=notification.result message=notification.message"),
     "CuptiSubscriberParams": (
@@ -223,6 +224,8 @@ CONSTANTS: dict[str, str] = {
     "kCuptiStreamDestroyStarting": _RESOURCE + "STREAM_DESTROY_STARTING",
     "kCuptiModuleLoaded": _RESOURCE + "MODULE_LOADED",
     "kCuptiModuleUnloadStarting": _RESOURCE + "MODULE_UNLOAD_STARTING",
+    "kCuptiGraphNodeCreated": _RESOURCE + "GRAPHNODE_CREATED",
+    "kCuptiGraphNodeCloned": _RESOURCE + "GRAPHNODE_CLONED",
     "kCuptiFatalError": "CUPTI_CBID_STATE_FATAL_ERROR",
 }
 # Ours that are no numbers of NVIDIA's.

@@ -3,6 +3,7 @@
 #include "agent/hooks/cuda_chain.h"
 #include "agent/hooks/cupti/cupti.h"
 #include "agent/sources/nvtx/chain.h"
+#include "agent/sources/nvtx/nvtx.h"
 #include "warplens/warplens.h"
 
 #define WARPLENS_EXPORT __attribute__((visibility("default")))
@@ -25,6 +26,10 @@ WARPLENS_EXPORT int InitializeInjectionNvtx(void *get_export_table) {
 
 WARPLENS_EXPORT int InitializeInjectionNvtxExtension(void *module_info) {
   return warplens::agent::install_nvtx_extension_with_others(static_cast<nvtxExtModuleInfo_t *>(module_info));
+}
+
+WARPLENS_EXPORT void __itt_api_init(warplens::IttState *state, int) {
+  warplens::agent::install_itt(*state);
 }
 
 WARPLENS_EXPORT int InitializeInjection(void) {

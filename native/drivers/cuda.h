@@ -8,6 +8,8 @@ typedef int32_t CudaResult;  // 0 = success
 typedef int32_t CudaDevice;
 typedef struct CudaContext_st *CudaContext;
 typedef struct CudaStream_st *CudaStream;
+typedef struct CudaGraph_st *CudaGraph;
+typedef struct CudaGraphNode_st *CudaGraphNode;
 
 enum {
   kCudaSuccess = 0,

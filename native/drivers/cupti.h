@@ -539,6 +539,8 @@ enum {  // kCuptiResource
   kCuptiStreamDestroyStarting = 4,
   kCuptiModuleLoaded = 6,
   kCuptiModuleUnloadStarting = 7,
+  kCuptiGraphNodeCreated = 13,
+  kCuptiGraphNodeCloned = 20,
 };
 enum {  // kCuptiState
   kCuptiFatalError = 1,
@@ -564,7 +566,7 @@ WARPLENS_AT(CuptiCallbackData, correlation, 64);
 typedef struct CuptiResourceData {
   CudaContext context;
   CudaStream stream;
-  void *descriptor;  // CuptiModuleData, where it is about a module
+  void *descriptor;  // CuptiModuleData or CuptiGraphData, where it is about a module or a graph
 } CuptiResourceData;
 WARPLENS_SIZE(CuptiResourceData, 24);
 
@@ -573,6 +575,14 @@ typedef struct CuptiModuleData {
   size_t size;
   const char *cubin;
 } CuptiModuleData;
+
+typedef struct CuptiGraphData {
+  CudaGraph graph;
+  CudaGraph original;
+  CudaGraphNode node;
+  CudaGraphNode original_node;  // of a copied node
+} CuptiGraphData;
+WARPLENS_AT(CuptiGraphData, original_node, 24);
 
 // Of kCuptiState.
 typedef struct CuptiStateData {
@@ -658,7 +668,8 @@ typedef void (*CuptiBufferCompletedV2)(uint8_t *buffer, size_t size, size_t vali
   X(activity_enable_driver_api, cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t enable))   \
   X(activity_enable_allocation_source, cuptiActivityEnableAllocationSource, (uint8_t enable))    \
   X(activity_enable_event_times, cuptiActivityEnableCudaEventDeviceTimestamps, (uint8_t enable)) \
-  X(is_tracing_session_running, cuptiIsTracingSessionRunning, (uint8_t *running))
+  X(is_tracing_session_running, cuptiIsTracingSessionRunning, (uint8_t *running))                \
+  X(get_graph_node_id, cuptiGetGraphNodeId, (CudaGraphNode node, uint64_t *id))
 
 // … and those of several subscribers.
 #define WARPLENS_CUPTI_SEVERAL(X)                                                                          \

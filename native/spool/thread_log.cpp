@@ -549,12 +549,7 @@ int ThreadLog::level(uint16_t domain) const {
     return static_cast<int>(level_[domain]);
   }
   int open = 0;
-  for (uint32_t i = 0; i < pieces_used_ && i <= piece_; ++i) {
-    const EventRecord *end = i == piece_ ? top_ : pieces_[i].end;
-    for (const EventRecord *slot = pieces_[i].begin; slot != end; ++slot) {
-      open += slot->head.type != RecordType::none && slot->head.domain == domain ? 1 : 0;
-    }
-  }
+  each_open([&](const RecordHead &head) { open += head.domain == domain ? 1 : 0; });
   return open;
 }
 

@@ -130,6 +130,10 @@ class ThreadLog {
     return open_since(start) || keeps_at_edge(start, end, flags, busy);
   }
 
+  //! Calls `visit` with each open push/pop range of this thread, the outermost first: with its head.
+  template <typename Visit>
+  void each_open(const Visit &visit) const;
+
   //! The innermost open range of `domain`, or null.
   const EventRecord *innermost(uint16_t domain) const;
 
@@ -281,6 +285,18 @@ template <RecordType type>
     return static_cast<int>(level_[domain]++);
   }
   return level(domain) - 1;
+}
+
+template <typename Visit>
+void ThreadLog::each_open(const Visit &visit) const {
+  for (uint32_t i = 0; i < pieces_used_ && i <= piece_; ++i) {
+    const EventRecord *end = i == piece_ ? top_ : pieces_[i].end;
+    for (const EventRecord *slot = pieces_[i].begin; slot != end; ++slot) {
+      if (slot->head.type != RecordType::none) {
+        visit(slot->head);
+      }
+    }
+  }
 }
 
 // The gate is as this thread saw it last, and the window began before `time`: then nothing else needs to be looked at.

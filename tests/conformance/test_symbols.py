@@ -18,6 +18,7 @@ VENDOR = {
     "InitializeInjectionNvtx",
     "InitializeInjectionNvtx2",
     "InitializeInjectionNvtxExtension",
+    "__itt_api_init",
 }
 # What the stub wraps, so that every process of the tree is known (native/preload).
 WRAPPED = {

@@ -126,6 +126,18 @@ struct CudaGraphRecord {
 };
 static_assert(sizeof(CudaGraphRecord) == 48);
 
+// A node was added to a graph, or with `original` copied from that node: into a clone, or an executable graph. head.name: the open
+// push/pop ranges and operators of the thread, the outermost first, one a line; 0 = none, or a copy.
+struct CudaGraphNodeRecord {
+  RecordHead head;
+  uint64_t start;
+  uint64_t node;
+  uint64_t original;  // 0: it is no copy
+  uint32_t tid;
+  uint32_t reserved;
+};
+static_assert(sizeof(CudaGraphNodeRecord) == 40);
+
 enum class CudaMemoryOperation : uint32_t {
   allocate = 1,
   release = 2,

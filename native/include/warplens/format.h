@@ -42,6 +42,7 @@ enum class RecordType : uint8_t {
   operation = 13,
   op = 14,
   // In wide chunks only: see warplens/cuda_records.h.
+  cuda_graph_node = 25,
   cuda_api = 32,
   cuda_kernel = 33,
   cuda_memcpy = 34,

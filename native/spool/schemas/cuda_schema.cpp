@@ -120,11 +120,15 @@ constexpr WideField kBacktrace[] = {FIELD(R, start), FIELD(R, end),         FIEL
 #define R CudaNoticeRecord
 constexpr WideField kNotice[] = {FIELD(R, start), FIELD(R, value), FIELD(R, notice)};
 #undef R
+#define R CudaGraphNodeRecord
+constexpr WideField kGraphNode[] = {FIELD(R, start), FIELD(R, node), FIELD(R, original), FIELD(R, tid)};
+#undef R
 #define R CudaThreadRecord
 constexpr WideField kThread[] = {FIELD(R, start), FIELD(R, tid)};
 #undef R
 
 constexpr WideRecord kRecords[] = {
+    {"cuda_graph_node", RecordType::cuda_graph_node, sizeof(CudaGraphNodeRecord), kGraphNode},
     {"cuda_api", RecordType::cuda_api, sizeof(CudaApiRecord), kApi},
     {"cuda_kernel", RecordType::cuda_kernel, sizeof(CudaKernelRecord), kKernel},
     {"cuda_memcpy", RecordType::cuda_memcpy, sizeof(CudaMemcpyRecord), kMemcpy},

@@ -10,7 +10,7 @@
 
 namespace warplens {
 
-inline constexpr auto kFirstWide = static_cast<size_t>(RecordType::cuda_api);
+inline constexpr auto kFirstWide = static_cast<size_t>(RecordType::cuda_graph_node);
 inline constexpr size_t kWideTypes = static_cast<size_t>(RecordType::intrakernel_read) + 1 - kFirstWide;
 
 class WideLog {

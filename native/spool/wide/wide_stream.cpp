@@ -20,6 +20,7 @@ uint64_t before(uint64_t time) {
 // What the records of other types speak of: a flight recorder keeps it.
 bool lasts(RecordType type) {
   switch (type) {
+    case RecordType::cuda_graph_node:
     case RecordType::cuda_device:
     case RecordType::cuda_context:
     case RecordType::cuda_stream:

@@ -309,6 +309,28 @@ void test_notices() {
         streams[0].kind == 0);
 }
 
+void test_nodes_of_graphs() {
+  Recording to;
+  ThreadLog *thread = to.process.enter_thread();
+  Label step, inner;
+  step.name = thread->intern("step", 4);
+  inner.name = thread->intern("inner", 5);
+  thread->push(0, step);
+  thread->push(0, {});  // without a name
+  thread->push(1, inner);
+  kCudaSource.graph_node(to.process, thread, 5, 0);
+  kCudaSource.graph_node(to.process, thread, 6, 5);
+  while (thread->pop(1, to.now) >= 0 || thread->pop(0, to.now) >= 0) {
+  }
+  kCudaSource.graph_node(to.process, thread, 7, 0);
+  kCudaSource.graph_node(to.process, nullptr, 8, 0);
+  auto nodes = to.all<CudaGraphNodeRecord>(RecordType::cuda_graph_node);
+  CHECK(nodes.size() == 4 && nodes[0].node == 5 && nodes[0].original == 0 && nodes[0].start >= to.now);
+  CHECK(to.text(nodes[0].head.name) == "step\ninner" && nodes[0].tid != 0);
+  CHECK(nodes[1].node == 6 && nodes[1].original == 5 && nodes[1].head.name == 0);
+  CHECK(nodes[2].head.name == 0 && nodes[3].node == 8 && nodes[3].head.name == 0);
+}
+
 void enter_and_leave(bool runtime, uint32_t cbid, bool enter, uint64_t *word, uint32_t correlation) {
   CuptiDomain domain = runtime ? kCuptiRuntimeApi : kCuptiDriverApi;
   CuptiCallbackData data{};
@@ -464,6 +486,7 @@ int main() {
   test_windows();
   test_again();
   test_notices();
+  test_nodes_of_graphs();
   test_backtraces();
   test_threads();
   test_names_of_threads();

@@ -54,6 +54,7 @@ int cuEventDestroy_v2(CUevent event);
 int cuEventRecord(CUevent event, CUstream stream);
 int cuEventQuery(CUevent event);
 int cuEventSynchronize(CUevent event);
+int cuGraphClone(CUgraph *clone, CUgraph graph);
 int cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags);
 int cuGraphLaunch(CUgraphExec exec, CUstream stream);
 int cuGraphExecDestroy(CUgraphExec exec);

@@ -30,9 +30,36 @@ namespace {
 std::atomic<uint32_t> g_next_graph{1};
 std::atomic<uint64_t> g_next_node{1};
 
+// What CUPTI says of a graph and its nodes.
+struct GraphData {
+  Graph *graph, *original_graph;
+  Node *node, *original_node;
+  int type;
+  Node *dependency;
+  GraphExec *exec;
+};
+constexpr uint32_t kNodeCreated = 13, kNodeCloned = 20;
+
+void number(Node &node, uint32_t graph) {
+  node.id = (static_cast<uint64_t>(graph) << 32) + g_next_node.fetch_add(1);
+}
+
 void add(Graph *graph, Node node) {
-  node.id = (static_cast<uint64_t>(graph->id) << 32) + g_next_node.fetch_add(1);
+  number(node, graph->id);
   graph->nodes.push_back(std::move(node));
+  GraphData data{graph, nullptr, &graph->nodes.back(), nullptr, 0, nullptr, nullptr};
+  resource_callback(kNodeCreated, current_context(), nullptr, &data);
+}
+
+// The nodes of `from`, as those of another graph.
+std::vector<Node> copied(Graph *from, uint32_t to, Graph *graph, GraphExec *exec) {
+  std::vector<Node> nodes = from->nodes;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    number(nodes[i], to);
+    GraphData data{graph, from, &nodes[i], &from->nodes[i], 0, nullptr, exec};
+    resource_callback(kNodeCloned, current_context(), nullptr, &data);
+  }
+  return nodes;
 }
 
 // CUPTI 13.0 numbers launches of graphs wrongly once kernels have been enabled, disabled and enabled again.
@@ -105,11 +132,18 @@ FAKE_EXPORT int cuStreamIsCapturing(void *handle, int *status) {
 FAKE_EXPORT int cuGraphInstantiateWithFlags(GraphExec **exec, Graph *graph, uint64_t) {
   USABLE();
   Call call(kDriverApi, 643, "cuGraphInstantiateWithFlags");
-  auto *made = new GraphExec{g_next_graph.fetch_add(1), 0, graph->nodes};
-  for (Node &node : made->nodes) {
-    node.id = (static_cast<uint64_t>(made->id) << 32) + g_next_node.fetch_add(1);
-  }
+  auto *made = new GraphExec{g_next_graph.fetch_add(1), 0, {}};
+  made->nodes = copied(graph, made->id, nullptr, made);
   *exec = made;
+  return 0;
+}
+
+FAKE_EXPORT int cuGraphClone(Graph **clone, Graph *graph) {
+  USABLE();
+  Call call(kDriverApi, 523, "cuGraphClone");
+  auto *made = new Graph{g_next_graph.fetch_add(1), {}};
+  made->nodes = copied(graph, made->id, made, nullptr);
+  *clone = made;
   return 0;
 }
 

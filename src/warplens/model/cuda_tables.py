@@ -23,6 +23,18 @@ _API = Column("api", "int64", "Id of the API call in `cuda_api`; null if it was 
 _GRAPH = (
     Column("graph", "int64", "CUPTI's number of the executable graph that launched it.", nullable=True),
     Column("graph_node", "int64", "CUPTI's number of the node in that graph.", nullable=True),
+    Column(
+        "captured",
+        "int64",
+        "Id in `cuda_api` of the call that captured the node; null where that was not recorded.",
+        nullable=True,
+    ),
+    Column(
+        "captured_in",
+        "dict",
+        "Ranges and operators of the thread that were open then, the outermost first, one a line.",
+        nullable=True,
+    ),
 )
 _WHAT_RAN = (
     _ID,

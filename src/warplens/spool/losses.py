@@ -88,6 +88,7 @@ _WIDE = {
     "cuda_sync": "CUDA synchronisations",
     "cuda_event": "CUDA event records",
     "cuda_graph": "graph launches",
+    "cuda_graph_node": "nodes of graphs",
     "cuda_memory": "GPU memory operations",
     "cuda_um": "unified memory events",
     "cuda_overhead": "overhead records",

@@ -42,6 +42,7 @@ FIELDS: dict[str, str] = {
     "cuda_backtrace": "correlation frames",
     "cuda_notice": "start value notice",
     "cuda_thread": "start tid",
+    "cuda_graph_node": "start node original tid",
     "cpu_frame": "node parent address offset file line first_line module",
     "cpu_module": "time begin end bias module build_id",
     "cpu_sample": "start end tid stack count cpu interval",

@@ -13,6 +13,7 @@ _PLACE = "device:u4 context:u4 stream:u4 correlation:u4"
 
 # Fields in their order from byte 8 on; a dash is padding.
 _FIELDS = {
+    "cuda_graph_node": (25, "start:u8 node:u8 original:u8 tid:u4 -:u4"),
     "cuda_api": (32, f"{_SPAN} tid:u4 correlation:u4 result:i4 cbid:u4"),
     "cuda_kernel": (
         33,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.native.native_build import NATIVE, build_spool_test, sources
-from tests.support.native.sanitizing import MEMORY, PATIENCE_S, WITHOUT_LEAKS
+from tests.support.native.sanitizing import MEMORY, PATIENCE_S, THREADS, WITHOUT_LEAKS
 from tests.support.thorough import few
 
 pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(1200)]  # an instrumented build on a busy machine
@@ -50,6 +50,17 @@ def test_names_without_end_take_little_memory(tmp_path: Path) -> None:
 def test_the_records_of_cuda(name: str, folder: Path, tmp_path: Path) -> None:
     more = [*sources("agent/sources/cuda"), NATIVE / "agent" / "hooks" / "cupti" / "calls.cpp"]
     unit_tests(build_spool_test(folder / name, words=MEMORY, name=name, folder=folder / "memory", more=more), tmp_path)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("words", [THREADS, MEMORY], ids=["threads", "memory"])
+def test_operators_of_pytorch_while_windows_open_and_close(words: tuple[str, ...], folder: Path, tmp_path: Path) -> None:
+    names = ("changing", "inputs", "ops", "windows")
+    more = [path for path in sources("agent/sources/torch") if path.stem in names]
+    more.append(NATIVE / "agent" / "python" / "sampling" / "pace.cpp")
+    kind = "threads" if words is THREADS else "memory"
+    made = build_spool_test(folder / f"torch-{kind}", words=words, name="torch_test", folder=folder / kind, more=more)
+    unit_tests(made, tmp_path)
 
 
 @pytest.mark.exhaustive  # importers read traces with it all the time

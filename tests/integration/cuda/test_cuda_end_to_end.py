@@ -178,6 +178,20 @@ def test_each_piece_of_work_knows_the_call_that_began_it(recorded: Recorded) -> 
     assert names["direct"] == "cuLaunchKernel"
     assert names["second"] == "cudaLaunchKernel"
     assert names["graph_kernel"] == "cudaGraphLaunch"
+
+
+def test_kernels_of_a_graph_know_the_call_that_captured_them_through_a_clone(recorded: Recorded) -> None:
+    calls = {row["id"]: row for row in recorded.tables["cuda_api"]}
+    nodes: dict[int, set[int]] = {}
+    for row in recorded.tables["kernels"]:
+        if row["graph"]:
+            nodes.setdefault(row["captured"], set()).add(row["graph_node"])
+        else:
+            assert row["captured"] is None
+    assert {calls[call]["name"] for call in nodes} == {"cudaLaunchKernel"}
+    assert [len(of) for of in nodes.values()] == [1] * 4
+    launched = min(row["start"] for row in calls.values() if row["name"] == "cudaGraphLaunch")
+    assert all(calls[call]["end"] < launched for call in nodes)
     threads = {row["thread"]: row["tid"] for row in recorded.tables["threads"]}
     tids = {row["mangled"]: threads[calls[row["api"]]["thread"]] for row in recorded.tables["kernels"]}
     said = {line.split()[3]: int(line.split()[1]) for line in recorded.said if line.split()[2] == "kernel"}

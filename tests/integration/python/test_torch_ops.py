@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.native.fake_cuda import FakeCuda
 from tests.support.optional_dependencies import LIBRARIES, find_library
 from tests.support.programs.launching import COMMAND, environment, warplens
+from warplens import catalog
+from warplens.report import Selection
 from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
@@ -48,7 +51,14 @@ json.dump(rows, open("expected.json", "w"))
 )
 
 
-def run(folder: Path, program: str, *options: str, exit_status: int = 0, python: str | None = None) -> Path:
+def run(
+    folder: Path,
+    program: str,
+    *options: str,
+    exit_status: int = 0,
+    python: str | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> Path:
     """Record `program` with the options, in an environment with PyTorch; return the report."""
     if python is None:
         place = find_library(LIBRARIES["pytorch"])
@@ -58,7 +68,16 @@ def run(folder: Path, program: str, *options: str, exit_status: int = 0, python:
     report = folder / "run.warplens"
     alone = ["env", "-u", "PYTHONPATH", python, "program.py"]
     done = warplens(
-        "profile", "-q", "-f", "-o", report, *options, "--", *alone, cwd=folder, env=environment()
+        "profile",
+        "-q",
+        "-f",
+        "-o",
+        report,
+        *options,
+        "--",
+        *alone,
+        cwd=folder,
+        env=environment(**(variables or {})),
     )
     assert done.returncode == exit_status, done.stderr
     return report
@@ -83,6 +102,8 @@ def test_operators_are_those_of_torch_profiler(tmp_path: Path) -> None:
     assert Counter(name for name, *_ in ours) == Counter(name for name, *_ in expected)
     # Its profiler gives the number of a node to the engine's function around it, too.
     assert _numbers(ours) == _numbers(expected)
+    types = rows(report, "SELECT DISTINCT types::VARCHAR FROM ops WHERE name = 'aten::addmm'")
+    assert [json.loads(text) for (text,) in types] == [["float", "float", "float", "Scalar", "Scalar"]]
     shaped = {(name, json.dumps(shapes)) for name, _, _, shapes in expected if name == "aten::addmm"}
     assert {(name, json.dumps(json.loads(text))) for name, _, text in ours if name == "aten::addmm"} == shaped
 
@@ -91,9 +112,71 @@ def _numbers(events: Iterable[Sequence[Any]]) -> Counter[tuple[str, int]]:
     return Counter((name, number) for name, number, *_ in events if "evaluate_function" not in name)
 
 
-@pytest.mark.require("pytorch")
-def test_backward_knows_its_forward(tmp_path: Path) -> None:
-    report = run(tmp_path, TRAINING + "epoch()\n", "-t", "torch")
+# An operator that launches kernels, on the look-alike of CUDA; a primitive of oneDNN; PyTorch's own way to ITT.
+BESIDE_OTHERS = (
+    TRAINING
+    + """
+import ctypes
+class Dim3(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint)]
+runtime, symbol = ctypes.CDLL("libcudart.so.13"), ctypes.create_string_buffer(1)
+assert runtime.cudaFakeRegister(symbol, b"gemm@3000") == 0
+@torch.library.custom_op("ours::launch", mutates_args=())
+def launch(tensor: torch.Tensor) -> torch.Tensor:
+    size = Dim3(8, 1, 1)
+    assert runtime.cudaLaunchKernel(symbol, size, size, None, ctypes.c_size_t(0), ctypes.c_void_p(None)) == 0
+    return tensor.clone()
+epoch()
+for _ in range(3):
+    launch(torch.ones(2))
+runtime.cudaDeviceSynchronize()
+torch.nn.functional.conv2d(torch.ones(16, 3, 32, 32), torch.ones(4, 3, 3, 3))
+with torch.autograd.profiler.emit_itt():
+    torch.ones(3).sinh()
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def beside_others(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of such a program."""
+    return run(
+        tmp_path_factory.mktemp("others"),
+        BESIDE_OTHERS,
+        "-t",
+        "torch,cuda,nvtx",
+        variables=FakeCuda().environment(),
+    )
+
+
+@pytest.mark.require("pytorch", "gcc")
+def test_operators_have_the_time_of_the_kernels_that_they_launched(beside_others: Path) -> None:
+    with open_report(beside_others) as report:
+        table = catalog.find("stats.tables", "op_sum").load().table(report, Selection())
+    (row,) = [row for row in table.to_pylist() if row["Launches"]]
+    assert (row["Op"], row["Launches"], row["Calls"]) == ("ours::launch", 3, 3)
+    assert row["GPU Self (ns)"] == pytest.approx(9_000, rel=0.01)
+
+
+@pytest.mark.require("pytorch", "gcc")
+def test_tasks_of_itt_are_ranges_of_their_domain(beside_others: Path) -> None:
+    """Primitives of oneDNN by name, inside their operator; and what PyTorch's emit_itt says, the way of versions without observers."""
+    primitives = rows(
+        beside_others,
+        """SELECT r.message::VARCHAR, count(*) FROM nvtx_ranges r JOIN ops o ON o.thread = r.thread AND o.start <= r.start
+           AND o."end" >= r."end" WHERE r.domain = 'dnnl::primitive::execute' AND o.name = 'aten::mkldnn_convolution' GROUP BY ALL""",
+    )
+    assert dict(primitives)["convolution"] == 1
+    said = rows(
+        beside_others,
+        "SELECT message::VARCHAR, count(*) FROM nvtx_ranges WHERE domain = 'PyTorch' GROUP BY ALL",
+    )
+    assert dict(said)["aten::sinh"] == 1
+
+
+@pytest.mark.require("pytorch", "gcc")
+def test_backward_knows_its_forward(beside_others: Path) -> None:
+    report = beside_others
     pairs = rows(
         report,
         """SELECT b.name::VARCHAR, f.name::VARCHAR, count(*) FROM ops b JOIN ops f ON b.forward = f.range GROUP BY ALL""",

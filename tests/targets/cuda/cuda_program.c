@@ -95,7 +95,7 @@ static void copy(const char *kind, size_t bytes, CUstream on) {
 }
 
 static void graph(int kernels, const char *ns, CUstream on, int times) {
-  CUgraph made = NULL;
+  CUgraph made = NULL, clone = NULL;
   CUgraphExec exec = NULL;
   if (driver_api) {
     check(cuStreamBeginCapture_v2(on, 0), "capture");
@@ -107,7 +107,8 @@ static void graph(int kernels, const char *ns, CUstream on, int times) {
     check(cudaStreamBeginCapture(on, 0), "capture");
     for (int number = 0; number < kernels; ++number) launch("graph_kernel", ns, on);
     check(cudaStreamEndCapture(on, &made), "end capture");
-    check(cudaGraphInstantiate(&exec, made, 0), "instantiate");
+    check(cuGraphClone(&clone, made), "clone");
+    check(cudaGraphInstantiate(&exec, clone, 0), "instantiate");
     for (int number = 0; number < times; ++number) check(cudaGraphLaunch(exec, on), "cudaGraphLaunch");
   }
   say("graph %d %s %d", kernels, ns, times);

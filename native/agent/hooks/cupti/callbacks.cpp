@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "agent/session.h"
+#include "agent/source.h"
 #include "calls.h"
 #include "state.h"
 
@@ -77,7 +78,26 @@ void on_made(uint32_t cbid, const CuptiResourceData &data) {
   }
 }
 
+// Nodes of a captured graph keep what the thread was doing; launches know only who launched the graph.
+void on_graph_node(uint32_t cbid, const CuptiGraphData *graph) {
+  const CuptiFunctions &call = *g_cupti.cupti.call;
+  uint64_t node = 0, original = 0;
+  if (graph == nullptr || call.get_graph_node_id == nullptr ||
+      call.get_graph_node_id(graph->node, &node) != kCuptiSuccess ||
+      (cbid == kCuptiGraphNodeCloned &&
+       call.get_graph_node_id(graph->original_node, &original) != kCuptiSuccess)) {
+    return;
+  }
+  if (ProcessLog *log = g_cupti.log.load(std::memory_order_acquire)) {
+    bool current = t_log != nullptr && t_log->generation() == log->generation();
+    kCudaSource.graph_node(*log, current ? t_log : nullptr, node, original);
+  }
+}
+
 void on_resource(uint32_t cbid, const CuptiResourceData &data) {
+  if (cbid == kCuptiGraphNodeCreated || cbid == kCuptiGraphNodeCloned) {
+    return on_graph_node(cbid, static_cast<const CuptiGraphData *>(data.descriptor));
+  }
   if (cbid == kCuptiContextCreated && !g_cupti.has_context.exchange(true)) {
     wake_cupti_thread();  // it may have waited for that
   }
@@ -112,7 +132,8 @@ void on_cupti_callback(void *, CuptiDomain domain, uint32_t cbid, const void *da
 void enable_cupti_callbacks() {
   CuptiState &state = g_cupti;
   enable(kCuptiState, kCuptiFatalError, true);
-  for (uint32_t cbid : {kCuptiContextCreated, kCuptiStreamCreated}) {
+  for (uint32_t cbid :
+       {kCuptiContextCreated, kCuptiStreamCreated, kCuptiGraphNodeCreated, kCuptiGraphNodeCloned}) {
     enable(kCuptiResource, cbid, true);
   }
   for (uint32_t cbid : kDriverEnds) {

@@ -61,6 +61,10 @@ struct CuptiSource {
 
   //! [MT] On the thread that makes it.
   void (*made)(ProcessLog &log, const CuptiMade &made);
+
+  //! [MT] A node of a graph, on the thread that makes it (null: it has no log): CUPTI's number, and that of the node that it is a copy
+  //! of (0: of none).
+  void (*graph_node)(ProcessLog &log, const ThreadLog *thread, uint64_t node, uint64_t original);
 };
 
 //! Whether a record is of the call that our own thread makes to see whether records still come; see cupti_canary.h.

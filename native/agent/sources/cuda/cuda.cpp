@@ -1,10 +1,16 @@
 // The CUDA source: the callbacks that CUPTI's dispatcher calls.
 #include "cuda.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
 #include <new>
 
 namespace warplens::agent {
 namespace {
+
+constexpr size_t kPath = 4096;  // bytes of the names of open ranges; those that do not fit are left out
 
 // In static storage and never destroyed: CUPTI may hand over batches after our exit handlers ran.
 alignas(CudaState) char g_storage[sizeof(CudaState)];
@@ -71,6 +77,41 @@ void made(ProcessLog &log, const CuptiMade &made) {
   state.devices.place(writer, places);
 }
 
+// The names of the ranges and operators that a thread has open, the outermost first, one a line; 0 where there are none.
+uint32_t open_names(ProcessLog &log, const ThreadLog &thread) {
+  char text[kPath];
+  size_t size = 0;
+  thread.each_open([&](const RecordHead &head) {
+    std::string_view name = log.text(head.name);
+    if (name.empty() || size + name.size() + 1 > kPath) {
+      return;
+    }
+    if (size != 0) {
+      text[size++] = '\n';
+    }
+    std::memcpy(text + size, name.data(), name.size());
+    size += name.size();
+  });
+  return size != 0 ? log.passing({text, size}) : 0;
+}
+
+void graph_node(ProcessLog &log, const ThreadLog *thread, uint64_t node, uint64_t original) {
+  Busy busy;
+  if (!busy) {
+    return log.file().drop(RecordType::cuda_graph_node);
+  }
+  CudaGraphNodeRecord record{};
+  record.head = {RecordType::cuda_graph_node, 0, 0, 0};
+  if (original == 0 && thread != nullptr) {
+    record.head.name = open_names(log, *thread);
+  }
+  record.start = now_ns(log.clock());
+  record.node = node;
+  record.original = original;
+  record.tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  WideLog::Writer(log.wide()).append(record, record.start);
+}
+
 }  // namespace
 
 CudaState &cuda_state() {
@@ -88,6 +129,7 @@ void write_cuda_notice(ProcessLog &log, WideLog::Writer &writer, CudaNotice noti
   writer.append(record, record.start);
 }
 
-const CuptiSource kCudaSource{begin, record_cuda_batch, notice, wants_cuda_call, note_cuda_call, made};
+const CuptiSource kCudaSource{begin, record_cuda_batch, notice, wants_cuda_call, note_cuda_call,
+                              made,  graph_node};
 
 }  // namespace warplens::agent

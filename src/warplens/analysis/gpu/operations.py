@@ -55,7 +55,7 @@ class Operations:
         )
         launches = report.sql(
             f"""SELECT o.process, o.device, o."start", o."end", o.operation AS kernel, a.thread, a."start" AS called
-                FROM {operations(naming)} o JOIN cuda_api a ON o.api = a.id ORDER BY o.process, o."start", o.id"""
+                FROM {operations(naming)} o JOIN cuda_api a ON coalesce(o.captured, o.api) = a.id ORDER BY o.process, o."start", o.id"""
         )
         called = [np.asarray(launches.column(name).to_numpy(), np.int64) for name in ("thread", "called")]
         of = innermost(thread, start, end, at_thread=called[0], at_time=called[1])

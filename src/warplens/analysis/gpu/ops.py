@@ -26,6 +26,7 @@ KERNEL, MEMORY, GRAPH = "CUDA_KERNEL", "MEMORY_OPER", "CUDA_GRAPH"
 MIGRATIONS = {"HtoD": "Host-to-Device", "DtoH": "Device-to-Host", "DtoD": "Device-to-Device"}
 _NAMES = {"demangled": "demangled", "base": "name", "mangled": "coalesce(mangled, demangled)"}
 _RAN = 'id, process, device, context, stream, "start", "end", api, correlation'
+_NODE = f"{_RAN}, captured"  # of work that may be a node of a graph
 _DETAILS = {
     "kernels": f"{', '.join(f'{what}_{axis}' for what in ('grid', 'block') for axis in 'xyz')}, registers, static_shared, dynamic_shared",
     "memcpys": "source_kind, destination_kind",
@@ -42,12 +43,13 @@ def at(report: Report, selection: Selection) -> str:
 def kernels(naming: Naming = "demangled", nvtx: bool = False) -> str:
     """Return the SQL relation (in parentheses) of the kernels with the column `operation`: the chosen name.
 
-    `nvtx`: the name comes after that of the innermost push/pop range around the launch and a slash, e.g. `train:step/gemm`.
+    `nvtx`: the name comes after that of the innermost push/pop range around the launch and a slash, e.g. `train:step/gemm`. Kernels of a
+    graph have the range around their capture.
     """
     if not nvtx:
         return f"(SELECT *, {_NAMES[naming]} AS operation FROM kernels)"
     around = "CASE WHEN r.id IS NULL THEN '' ELSE coalesce(r.domain, '') || ':' || coalesce(r.message, '') || '/' END"
-    ranges = 'LEFT JOIN cuda_api a ON k.api = a.id LEFT JOIN nvtx_ranges r ON a."range" = r.id'
+    ranges = 'LEFT JOIN cuda_api a ON coalesce(k.captured, k.api) = a.id LEFT JOIN nvtx_ranges r ON a."range" = r.id'
     return f"(SELECT k.* EXCLUDE operation, {around} || k.operation AS operation FROM {kernels(naming)} k {ranges})"
 
 
@@ -70,18 +72,18 @@ def operations(
     """Return the SQL relation (in parentheses) of what GPUs did.
 
     Columns: id (unique in its table), process, device, context, stream (null for migrations of unified memory), start, end, api,
-    correlation, bytes (null but for copies and memsets), category (`CUDA_KERNEL`, `MEMORY_OPER`, `CUDA_GRAPH`), operation (a
-    kernel's name as `kernels` gives it, `[CUDA memcpy Host-to-Device]`, `[CUDA memset]`, `[CUDA graph 3]`). `details`: also
-    grid_x … block_z, registers, static_shared, dynamic_shared, source_kind, destination_kind; all categories must be wanted.
+    correlation, captured (null but for nodes of graphs), bytes (null but for copies and memsets), category (`CUDA_KERNEL`, `MEMORY_OPER`,
+    `CUDA_GRAPH`), operation (a kernel's name as `kernels` gives it, `[CUDA memcpy Host-to-Device]`, `[CUDA memset]`, `[CUDA graph 3]`).
+    `details`: also grid_x … block_z, registers, static_shared, dynamic_shared, source_kind, destination_kind; all categories are needed.
     """
     more = {table: f", {columns}" if details else "" for table, columns in _DETAILS.items()}
     selects = {
         KERNEL: [
-            f"SELECT {_RAN}{more['kernels']}, NULL::BIGINT AS bytes, '{KERNEL}' AS category, operation FROM {kernels(naming, nvtx)}"
+            f"SELECT {_NODE}{more['kernels']}, NULL::BIGINT AS bytes, '{KERNEL}' AS category, operation FROM {kernels(naming, nvtx)}"
         ],
         MEMORY: [
-            f"SELECT {_RAN}{more['memcpys']}, bytes, '{MEMORY}' AS category, '[CUDA memcpy ' || kind || ']' AS operation FROM memcpys",
-            f"SELECT {_RAN}{more['memsets']}, bytes, '{MEMORY}' AS category, '[CUDA memset]' AS operation FROM memsets",
+            f"SELECT {_NODE}{more['memcpys']}, bytes, '{MEMORY}' AS category, '[CUDA memcpy ' || kind || ']' AS operation FROM memcpys",
+            f"SELECT {_NODE}{more['memsets']}, bytes, '{MEMORY}' AS category, '[CUDA memset]' AS operation FROM memsets",
             f"""SELECT id, process, device, "start", "end", bytes, '{MEMORY}' AS category, {_migration()} AS operation
                 FROM um_events WHERE kind IN ({", ".join(map(quoted, MIGRATIONS))})""",
         ],

@@ -25,13 +25,13 @@ _KEYS = ("style", "domain", "message", "process", "thread")
 def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Table:
     """Return a row per name, style and thread of ranges and kernel launched in them.
 
-    A kernel counts in every range around its launch.
+    A kernel counts in every range around its launch; one of a graph around its capture.
 
     Columns: style, domain, message, process, thread (of the ranges), kernel, ranges (how many launched the kernel), and of the kernels
     in ns count, total, median, min, max, stddev (of a sample; 0 for one).
     """
     columns = {"demangled": ["demangled"], "base": ["name"], "mangled": ["mangled", "demangled"]}[naming]
-    launches = LaunchedOperations.of(report, ["kernels"], columns)
+    launches = LaunchedOperations.of(report, ["kernels"], columns, captured=True)
     ranges, first, last = containing(report, selection, launches, columns=_KEYS)
     kernel = _coded([launches.rows.column(name) for name in columns])
     kind = _combined([ranges.column(name) for name in _KEYS])

@@ -57,18 +57,22 @@ class LaunchedOperations:
         tables: Sequence[str] = TABLES,
         columns: Sequence[str] = (),
         part: ProcessGroups | None = None,
+        *,
+        captured: bool = False,
     ) -> LaunchedOperations:
         """Read the operations whose call was recorded, of all processes or of one.
 
-        What `columns` names, all `tables` have.
+        What `columns` names, all `tables` have. `captured`: work of graphs counts where it was captured, where that was recorded.
         """
-        wanted_columns = ["api", "start", "end", *columns]
+        links = ["captured", "api"] if captured else ["api"]
+        wanted_columns = [*links, "start", "end", *columns]
         parts = [_rows(report, name, wanted_columns, part=part) for name in tables if report.tables[name]]
         rows = pa.concat_tables(parts) if parts else report.table(tables[0], wanted_columns)
         calls = _rows(report, "cuda_api", ["id", "thread", "start"], part=part)
         ids = integers(calls, "id")
         order = np.argsort(ids, kind="stable")  # sorted within a part already: next to nothing to do
-        wanted = np.asarray(pc.fill_null(rows.column("api"), -1).to_numpy(), np.int64)
+        link = pc.coalesce(*(rows.column(name) for name in links))
+        wanted = np.asarray(pc.fill_null(link, -1).to_numpy(), np.int64)
         # A lookup by sorted ids; ids that are absent land on some row and drop out in the comparison below.
         place = (
             order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]

@@ -211,6 +211,7 @@ _KEYS = frozenset(
             "api",
             "graph",
             "graph_node",
+            "captured",
         ),
         *("rank", "local_rank", "result"),
     )

@@ -174,7 +174,7 @@ _NOTICES = {
     24: _Notice(
         "warning",
         "torch-unknown",
-        "operators of PyTorch are missing in {where}: {name}; torch.profiler's traces can be imported",
+        "operators of PyTorch are missing in {where}: {name}; run it under torch.autograd.profiler.emit_itt() to have them as ranges",
         nameless="it is not known to this version of warplens",
     ),
     21: _Notice(

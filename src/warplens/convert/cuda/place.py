@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from warplens.arrays import Int64Array
 from warplens.convert.cuda.calls import Calls
+from warplens.convert.cuda.captured import Captured
 from warplens.convert.cuda.unanswered import Asked
 from warplens.convert.place import Place
 
@@ -19,6 +20,7 @@ class CudaPlace(Place):
     """One process that used CUDA."""
 
     calls: Calls = field(kw_only=True)
+    captured: Captured | None = field(kw_only=True)
     asked: Asked = field(kw_only=True)
 
     def api(self, call: Int64Array) -> pa.Array:

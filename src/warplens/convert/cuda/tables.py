@@ -13,6 +13,7 @@ from warplens.convert.chosen import Spans
 from warplens.convert.cuda import happenings, memory, notices, unanswered, waits, work
 from warplens.convert.cuda.api import Api
 from warplens.convert.cuda.calls import Calls
+from warplens.convert.cuda.captured import Captured
 from warplens.convert.cuda.hardware import Hardware, Seen
 from warplens.convert.cuda.own import own_calls
 from warplens.convert.cuda.place import CudaPlace
@@ -99,6 +100,7 @@ class CudaTables:
             threads=threads,
             most=most,
             calls=calls,
+            captured=Captured.of(self._wide.get("cuda_graph_node"), self._wide.get("cuda_api"), calls),
             asked=asked_of,
             tally=tally,
         )

@@ -55,8 +55,20 @@ def groups_of(records: WideRecords, place: CudaPlace) -> Iterator[tuple[npt.NDAr
                 "end": pa.array(place.clock(fields["end"].astype(np.int64))),
                 "api": place.api(call[rows]),
                 "correlation": optional(fields["correlation"], 0),
+                **_captured(fields, place),
             },
         )
+
+
+def _captured(fields: npt.NDArray[Any], place: CudaPlace) -> Columns:
+    """Return the columns that say where nodes of graphs were captured; none where no node is known."""
+    if place.captured is None or "graph_node" not in (fields.dtype.names or ()):
+        return {}
+    call, text = place.captured.find(fields["graph_node"].astype(np.int64))
+    return {
+        "captured": place.api(call),
+        "captured_in": texts.Names(place.strings, texts.plain).columns(text)[0],
+    }
 
 
 class Kernels:

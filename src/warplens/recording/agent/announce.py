@@ -15,12 +15,14 @@ INJECTION = "NVTX_INJECTION64_PATH"
 CHAIN = "WARPLENS_NVTX_CHAIN"
 CUDA_INJECTION = "CUDA_INJECTION64_PATH"
 CUDA_CHAIN = "WARPLENS_CUDA_CHAIN"
+ITT = "INTEL_LIBITTNOTIFY64"  # Intel's interface: oneDNN, PyTorch's emit_itt, OpenVINO
+ONEDNN = "ONEDNN_ITT_TASK_LEVEL"
 CUPTI = "WARPLENS_CUPTI"  # the libcupti that the user wants, and no other
 CUPTI_SEARCH = "WARPLENS_CUPTI_SEARCH"  # libraries to try, separated by colons, where the process has loaded none: best first
 SPOOL = "WARPLENS_SPOOL"
 # Loader of a tool -> the variable that names it, and the one that keeps the tool whose place the agent takes.
 WAYS = {"nvtx": (INJECTION, CHAIN), "cuda": (CUDA_INJECTION, CUDA_CHAIN)}
-TOOLS = (INJECTION, CHAIN, CUDA_INJECTION, CUDA_CHAIN)
+TOOLS = (INJECTION, CHAIN, CUDA_INJECTION, CUDA_CHAIN, ITT, ONEDNN)
 AGENT = os.path.join(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))),
     "_lib",
@@ -34,7 +36,10 @@ def announce(
     """Make NVTX and the CUDA driver load `agent`, for those of `sources` that need it.
 
     Each loads one tool: another that is set goes to WARPLENS_NVTX_CHAIN or WARPLENS_CUDA_CHAIN, and the agent looks after it.
+    Another collector of ITT keeps its place. Of oneDNN the thread that calls a primitive is recorded (level 1), not its workers.
     """
+    if "nvtx" in sources and environment.setdefault(ITT, agent) == agent:
+        environment.setdefault(ONEDNN, "1")
     for source, (injection, chain) in WAYS.items():
         if source not in sources:
             continue

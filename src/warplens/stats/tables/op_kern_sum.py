@@ -26,6 +26,7 @@ overlap the selected time, with all their kernels. The largest total comes first
   was busy. op_sum uses unions.
 - Operations of the backward pass have separate names, such as `AddmmBackward0`, around the
   `aten::mm` that they run.
+- Kernels of a graph belong to the operations of their capture, if the capture was recorded.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ _HIDDEN = frozenset(
         "range",
         "stack",
         "api",
+        "captured",
         "task",
         "start",
         "end",

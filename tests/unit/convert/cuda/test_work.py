@@ -6,8 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.convert.cuda.spools import GEMM, KERNEL, LIBRARY, PLAIN, api, report, work, write
+from tests.unit.convert.cuda.spools import (
+    DRIVER,
+    GEMM,
+    H200,
+    KERNEL,
+    LIBRARY,
+    PLAIN,
+    STEP,
+    TEXTS,
+    api,
+    report,
+    work,
+    write,
+)
+from warplens import catalog
 from warplens.convert.finish import finish
+from warplens.report import Selection
+from warplens.report import open as open_report
 from warplens.testing import spool_writer as sw
 
 NONE = 0xFFFFFFFF
@@ -128,6 +144,44 @@ def test_memsets_and_graphs(tmp_path: Path) -> None:
         (64, 255, "Managed", 4, 5)
     ]
     assert found.columns("graphs", "graph", "graph_exec") == [(4, 6), (None, None)]
+
+
+def node(number: int, start: int = 0, original: int = 0, name: int = 0) -> dict[str, int]:
+    return {"node": number, "start": start, "original": original, "tid": 10, "name": name}
+
+
+def test_work_of_a_graph_knows_where_it_was_captured(tmp_path: Path) -> None:
+    """Through an instantiated clone; a node of a call that was not recorded knows its ranges only."""
+    calls = [api(1, 100, 200), api(1, 120, 130, domain=1), api(2, 300, 400), api(3, 900, 950)]
+    nodes = [
+        *(node(11, 150, name=3), node(12, 350, name=3), node(13, 500, name=3)),
+        *(node(21, 600, 11), node(31, 700, 21), node(32, 700, 12), node(33, 700, 13), node(34, 700, 99)),
+    ]
+    kernels = [
+        work(3, 1_000 + at, 1_001 + at, name=GEMM, graph=5, graph_node=at) for at in (31, 32, 33, 34, 0)
+    ]
+    ranges = [
+        sw.event("range", begin, end, name)
+        for name, begin, end in ((STEP, 50, 250), (PLAIN, 280, 450), (H200, 890, 960))
+    ]
+    thread = sw.records(0, [sw.meta("thread", thread=0, tid=10), *ranges])
+    found = report(tmp_path, {"cuda_api": calls, "cuda_graph_node": nodes, "cuda_kernel": kernels}, thread)
+    number = {row["start"]: row["id"] for row in found["cuda_api"]}
+    inside = TEXTS[DRIVER]
+    assert found.columns("kernels", "graph_node", "captured", "captured_in") == [
+        (None, None, None),
+        (31, number[100], inside),
+        (32, number[300], inside),
+        (33, None, inside),
+        (34, None, None),
+    ]
+    with open_report(tmp_path / "r.warplens") as opened:
+        rows = catalog.find("stats.tables", "nvtx_kern_sum").load().table(opened, Selection()).to_pylist()
+    assert {(row["NVTX Range"], row["Kern Inst"]) for row in rows} == {
+        (f":{TEXTS[STEP]}", 1),
+        (f":{TEXTS[PLAIN]}", 1),
+        (f":{TEXTS[H200]}", 3),
+    }
 
 
 def test_waits_and_events(tmp_path: Path) -> None:

@@ -97,6 +97,26 @@ def test_operations_have_self_and_total_times(report: Report) -> None:
     ]
 
 
+def test_work_of_a_graph_belongs_to_the_operations_of_its_capture(tmp_path: Path) -> None:
+    picture = [line("main:api", (10, 20, "(cudaLaunchKernel#1"), (60, 70, "(cudaGraphLaunch#2"))]
+    ran = dict.fromkeys(("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers"), 1)
+    names = {"name": "gemm", "demangled": "gemm"}
+    times = {"start": ORIGIN + 80 * TICK, "end": ORIGIN + 90 * TICK}
+    place = {"id": 1, "process": 0, "device": 0, "context": 1, "stream": 7}
+    kernel = place | names | times | ran | {"static_shared": 0, "dynamic_shared": 0, "api": 2, "captured": 1}
+    ops = [op("aten::mm", 5, 25, 0), op("replay", 55, 75, 1)]
+    timeline(
+        tmp_path / "r.warplens",
+        "\n".join(picture),
+        tick_ns=TICK,
+        origin=ORIGIN,
+        tables={"ops": ops, "kernels": [kernel]},
+    )
+    with open_report(tmp_path / "r.warplens") as report:
+        rows = {row["Op"]: row["GPU Self (ns)"] // TICK for row in stat(report, "op_sum")}
+    assert rows == {"aten::mm": 10, "replay": 0}
+
+
 def test_without_launches_there_are_no_columns_of_zeros(tmp_path: Path) -> None:
     timeline(
         tmp_path / "r.warplens",
