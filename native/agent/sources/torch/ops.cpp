@@ -75,7 +75,8 @@ std::unique_ptr<TorchContext> on_start(const TorchRecord &record) {
   }
   Label label = label_of<inputs>(record, *log);
   label.payload = address_of(record);
-  log->push<RecordType::op>(g_domain, label);
+  // What the program or a library named is a range of the default domain.
+  log->push<RecordType::op>(scope == TorchScope::user ? uint16_t{0} : g_domain, label);
   ++t_open;
   return nullptr;
 }

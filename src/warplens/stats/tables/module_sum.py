@@ -41,8 +41,6 @@ from warplens.stats.places import places
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
-DEFAULT = False  # `warplens stats` prints it only when asked by name
-
 
 def table(report: Report, selection: Selection) -> pa.Table:
     """Return the summary; MissingData where no modules were recorded."""

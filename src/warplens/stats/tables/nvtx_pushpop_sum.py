@@ -13,6 +13,7 @@ How often each NVTX push/pop range ran, and how long it took: one row per name.
 As nvtx_sum, over the push/pop ranges alone.
 
 ## Traps
+- Operators of PyTorch are not here: op_sum has them. Ranges that the program named (`record_function`) are.
 - Totals are not additive: an outer range's time holds that of the ranges inside. nvtx_pushpop_trace has the time without them.
 - Threads and processes run side by side: a total may exceed the run's wall time.
 - Ranges that were still open when their process ended are counted up to then, and a note says how many.

@@ -16,6 +16,7 @@ overlap the selected time count, still with their whole length; with --window, t
 total comes first.
 
 ## Traps
+- Operators of PyTorch are not here: op_sum has them. Ranges that the program named (`record_function`) are.
 - Totals are not additive: an outer range's time holds that of the ranges inside, so the same second is counted once per level.
 - Threads and processes run side by side: a total may exceed the run's wall time.
 - Ranges that were still open when their process ended are counted up to then, and a note says how many.
