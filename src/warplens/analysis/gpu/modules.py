@@ -22,6 +22,7 @@ from warplens import native
 from warplens.analysis.gpu.ops import during, operations
 from warplens.analysis.ranges.nested import places
 from warplens.analysis.step_functions import NOTHING, innermost
+from warplens.analysis.steps.names import MODULES
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.report.columns import integers
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from warplens.report.report import Report
     from warplens.report.selection import Selection
 
-DOMAIN = "torch.nn"
 _ENGINE = (
     "autograd::engine::evaluate_function"  # around each operation of the backward pass, with its own work
 )
@@ -54,7 +54,7 @@ class ModuleCalls:
         """Read the calls that overlap the selection, with all of their backward pass; MissingData where there is none."""
         rows = report.sql(
             f"""SELECT process, thread, "start", "end", message::VARCHAR AS path, category::VARCHAR AS kind FROM nvtx_ranges
-                WHERE domain = '{DOMAIN}' AND {during(report, selection)} ORDER BY thread, "start", "end" DESC, id"""
+                WHERE domain = '{MODULES}' AND {during(report, selection)} ORDER BY thread, "start", "end" DESC, id"""
         )
         if not rows.num_rows:
             hint = "call `warplens.torch.name_modules(model)` in the program, or record it with `warplens.torch.profile(with_modules=True)`"
