@@ -1,6 +1,6 @@
 """`warplens.torch.name_modules`: forward passes of modules as NVTX ranges with their paths.
 
-Each module gets two hooks of its own. Hooks for all modules at once, and those of the backward pass, would keep torch.compile from
+Each module gets two hooks. Hooks for all modules at once, and those of the backward pass, would keep torch.compile from
 compiling; these do nothing while it traces, so that it makes the same graphs. Modules that are compiled, and those inside, have no
 ranges: theirs is that of the compiled region.
 """

@@ -1,4 +1,4 @@
-"""Who holds memory of tensors: the stacks of what is alive at the peak, and of what is never freed."""
+"""The code that holds memory of tensors: stacks of what is alive at the peak, and of what is never freed."""
 
 from __future__ import annotations
 

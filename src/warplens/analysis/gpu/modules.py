@@ -107,7 +107,7 @@ class _Ops:
         call = innermost(*calls, at_thread=thread, at_time=start)
         at = places(key, forward)
         engine = np.asarray(rows.column("engine").to_numpy(zero_copy_only=False), bool)
-        # The engine's function around it has the same work, and some of its own.
+        # The engine adds work to it, in the function around it.
         node = np.flatnonzero(at != NOTHING)
         outer = np.where((parent[node] != NOTHING) & engine[parent[node]], parent[node], node)
         is_node = np.zeros(len(key), bool)

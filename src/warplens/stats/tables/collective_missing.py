@@ -13,7 +13,7 @@ different things.
 
 ## How it is computed
 From the table `collectives`, which imported dumps of PyTorch's Flight Recorder fill, and recordings of several ranks. In each group the
-numbers of the ranks are compared: who stands at a lower number than others has not begun the next one. A collective that a rank
+numbers of the ranks are compared: a rank at a lower number than others has not begun the next one. A collective that a rank
 completed is not listed.
 
 ## Traps
