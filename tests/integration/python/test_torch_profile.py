@@ -162,12 +162,18 @@ graphs = []
 def backend(graph, inputs):
     graphs.append(graph)
     return graph.forward
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 8)
+    def forward(self, x):
+        return torch.relu(self.linear(x))
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.first, self.second = torch.nn.Linear(8, 8), torch.nn.Linear(8, 2)
+        self.first, self.second = Block(), torch.nn.Linear(8, 2)
     def forward(self, x):
-        return self.second(torch.relu(self.first(x)))
+        return self.second(self.first(x))
 def compiled(way, model):
     if way == "model":
         return torch.compile(model, backend=backend)

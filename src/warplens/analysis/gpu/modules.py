@@ -58,7 +58,7 @@ class ModuleCalls:
         )
         if not rows.num_rows:
             hint = "call `warplens.torch.name_modules(model)` in the program, or record it with `warplens.torch.profile(with_modules=True)`"
-            raise MissingData(f"does not contain modules of a framework{selection.place(report)}; {hint}.")
+            raise MissingData(f"does not contain module data{selection.place(report)}; {hint}.")
         place = [integers(rows, name) for name in ("thread", "start", "end")]
         ops = _Ops.read(report, place)
         kept = ops.is_node & (ops.call != NOTHING)

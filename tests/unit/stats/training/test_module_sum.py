@@ -52,7 +52,7 @@ def test_a_module_has_its_forward_and_its_backward_pass(tmp_path: Path) -> None:
     table = catalog.find("stats.tables", "module_sum").load().table
     with open_report(tmp_path / "r.warplens") as report:
         rows = table(report, Selection()).to_pylist()
-        with pytest.raises(MissingData, match="does not contain modules"):
+        with pytest.raises(MissingData, match="does not contain module data"):
             table(report, Selection.parse("150us/", None))
     ticks = {
         row["Module"]: [
