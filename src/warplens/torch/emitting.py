@@ -6,7 +6,7 @@ import os
 
 import torch
 
-from warplens.nvtx import _active
+from warplens.nvtx._active import active
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class emit_nvtx:
         self._number: int | None = None
 
     def __enter__(self) -> emit_nvtx:
-        if self._enabled and _active.active.attached():
-            self._number = _active.active.emit_operators(_library())
+        if self._enabled and active.attached():
+            self._number = active.emit_operators(_library())
         return self
 
     def __exit__(
@@ -38,7 +38,7 @@ class emit_nvtx:
     ) -> None:
         number, self._number = self._number, None
         if number is not None:
-            _active.active.stop_operators(number)
+            active.stop_operators(number)
 
 
 def _library() -> str:
