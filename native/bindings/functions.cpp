@@ -209,7 +209,8 @@ PyMethodDef g_functions[] = {
      "now."},
     {"emit_operators", emit_operators, METH_O,
      "emit_operators($module, path, /)\n--\n\n"
-     "Emits operators of PyTorch in this thread, of the loaded libtorch_cpu.so at `path`. Returns a number for "
+     "Emits operators of PyTorch in this thread, of the loaded libtorch_cpu.so at `path`. Returns a number "
+     "for "
      "stop_operators()."},
     {"stop_operators", stop_operators, METH_O,
      "stop_operators($module, number, /)\n--\n\nEnds emit_operators(), in the same thread."},

@@ -29,8 +29,8 @@ constexpr uint32_t kMostLibraries = 1 << 14;
 enum Phase : uint32_t { waiting, opening, failed, recording };
 std::atomic<uint32_t> g_phase{waiting};
 std::atomic<uint32_t> g_stop{0};
-std::atomic<uint32_t> g_looked{0};  // the thread knows whether PyTorch is loaded, and listens if so
-constexpr uint64_t kPatience = 500;   // ms that a program waits when it begins to record itself
+std::atomic<uint32_t> g_looked{0};   // the thread knows whether PyTorch is loaded, and listens if so
+constexpr uint64_t kPatience = 500;  // ms that a program waits when it begins to record itself
 bool g_inputs = false;
 
 // The loader's list of libraries. It is read without the loader's locks, which a fork may leave locked in the child: each piece may be

@@ -18,7 +18,7 @@ Library g_library;
 uint16_t g_domain = 0;
 bool g_inputs = false;
 bool g_listens = false;
-uint64_t g_handles[kTorchScopes] = {};  // of the callbacks, 0 = none
+uint64_t g_handles[kTorchScopes] = {};                       // of the callbacks, 0 = none
 std::atomic<const std::atomic<uint32_t> *> g_gate{nullptr};  // of the recording that runs
 std::atomic<bool> g_on{false};
 __thread uint32_t t_open = 0;  // operators that this thread began in a window
