@@ -104,7 +104,7 @@ class _Ops:
             integers(rows, name) for name in ("process", "thread", "start", "end", "range", "forward")
         )
         parent = native.nest(thread, start, end)[1]
-        call = innermost(*calls, at_thread=thread, at_time=start)
+        call = innermost(calls[0], calls[1], calls[2], at_thread=thread, at_time=start)
         at = places(key, forward)
         engine = np.asarray(rows.column("engine").to_numpy(zero_copy_only=False), bool)
         # The engine adds work to it, in the function around it.
