@@ -11,6 +11,7 @@
 #include "end_functions.h"
 #include "listener.h"
 #include "naming.h"
+#include "operators.h"
 
 namespace warplens::binding {
 
@@ -207,6 +208,13 @@ PyMethodDef g_functions[] = {
     {"look_again", module_look_again, METH_NOARGS,
      "look_again($module, /)\n--\n\nLooks for a tool once more where none was found. True when one listens "
      "now."},
+    {"emit_operators", emit_operators, METH_O,
+     "emit_operators($module, path, /)\n--\n\n"
+     "Emits operators of PyTorch in this thread, of the loaded libtorch_cpu.so at `path`. Returns a number "
+     "for "
+     "stop_operators()."},
+    {"stop_operators", stop_operators, METH_O,
+     "stop_operators($module, number, /)\n--\n\nEnds emit_operators(), in the same thread."},
     {"wrap", method(wrap), METH_FASTCALL,
      "wrap($module, annotation, func, name, /)\n--\n\nThe decorated function, bare."},
     {nullptr, nullptr, 0, nullptr},

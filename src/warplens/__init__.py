@@ -7,7 +7,8 @@
     report.stats("cuda_gpu_kern_sum").to_pandas()
     report.findings()                      # what costs time, why, and what to do
 
-`warplens.nvtx` annotates a program; `with warplens.record("report1"):` records it without a launcher.
+`warplens.nvtx` annotates a program; `with warplens.record("report1"):` records it without a launcher, `warplens.torch.profile` its
+training steps.
 Importing `warplens` alone loads nothing heavy: each name is loaded when it is used.
 """
 
@@ -82,7 +83,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name == "nvtx":
+    if name in ("nvtx", "torch"):
         return import_module(f"warplens.{name}")
     if name in __all__:
         value = getattr(import_module(_HOMES.get(name, "warplens.errors")), name)

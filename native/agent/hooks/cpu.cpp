@@ -32,7 +32,7 @@ namespace {
 const CpuSource *const kSources[] = {&kOsCallSource, &kPythonSource, &kPythonSampler, &kPerfSource,
                                      &kTorchSource};
 
-CpuSettings g_settings{};  // written once, before main
+CpuSettings g_settings{};  // written before main, or when a program begins to record itself
 std::atomic<bool> g_began{false};
 enum Sandbox : uint32_t { outside, entering, inside };
 std::atomic<uint32_t> g_sandbox{outside};
@@ -207,6 +207,29 @@ void change_cpu_windows() {
   });
 }
 
+// Sources that cannot begin in a process that runs already stay off.
+void attach_cpu(ProcessLog &) {
+  const ControlPage *control = control_page();
+  if (control == nullptr || g_sandbox.load() != outside) {
+    return;
+  }
+  CpuSettings settings;
+  std::memcpy(&settings, &control->cpu, sizeof(settings));
+  uint32_t flags = 0;
+  for (const CpuSource *source : kSources) {
+    flags |= source->attach != nullptr ? source->flags & settings.flags : 0;
+  }
+  settings.flags = flags != 0 ? flags | (settings.flags & kCpuOpInputs) : 0;
+  g_settings = settings;
+  g_began.store(true, std::memory_order_release);
+  for_each([](const CpuSource &source) { source.attach(g_settings); });
+}
+
+void detach_cpu(uint32_t) {
+  for_each([](const CpuSource &source) { source.detach(); });
+  g_settings.flags = 0;
+}
+
 void end_cpu() {
   if (is_cpu_over()) {
     return;
@@ -220,7 +243,9 @@ void end_cpu() {
 
 }  // namespace
 
-constinit const SessionHook kCpuHook{.windows_changed = change_cpu_windows,
+constinit const SessionHook kCpuHook{.attach = attach_cpu,
+                                     .detach = detach_cpu,
+                                     .windows_changed = change_cpu_windows,
                                      .abandon = abandon_cpu,
                                      .begin_child = begin_cpu_child,
                                      .end = end_cpu};

@@ -19,6 +19,9 @@ struct CpuSource {
   void (*end)();
   // [MT] A window has opened or closed.
   void (*windows_changed)() = nullptr;
+  // [MT] A program that runs already begins to record itself, or ends that. Only sources that need no stub can do it.
+  void (*attach)(const CpuSettings &settings) = nullptr;
+  void (*detach)() = nullptr;
 };
 
 //! The sources, in the order in which they begin. A file under sources/ defines each.

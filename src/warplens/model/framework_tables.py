@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from warplens.model.table import PROCESS, THREAD, Column, Table, time
 
+OPERATORS = "pytorch"
+"""The domain in `nvtx_ranges` of what is in `ops` and has no name of the program's own."""
 _ID = Column("id", "int64", "Unique in its table; ids grow with start within a process.")
 _WITHIN = Column(
     "range",
@@ -14,7 +16,8 @@ _WITHIN = Column(
 
 OPS = Table(
     "ops",
-    "Operations of a framework, e.g. `aten::mm`; each is a row of `nvtx_ranges` in the domain `pytorch` too.",
+    "Operations of a framework, e.g. `aten::mm`. Each is a row of `nvtx_ranges`, too: in the domain `pytorch`, or in the default one if "
+    "the program or a library named it (`record_function`).",
     (
         Column("range", "int64", "Its id in `nvtx_ranges`."),
         PROCESS,
@@ -103,6 +106,7 @@ TENSOR_MEMORY = Table(
             unit="bytes",
         ),
         _WITHIN,
+        Column("stack", "int64", "Innermost frame of the allocation: key of `frames`.", nullable=True),
     ),
     sort=("process", "start"),
     happens=True,

@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,6 +16,7 @@ from warplens.recording.agent.announce import SPOOL
 from warplens.recording.agent.libraries import Library, named
 from warplens.recording.finishing.finisher import Finisher
 from warplens.recording.fork_warning import COUNTS_LATE, after_hooks
+from warplens.recording.options.capture import DEFAULTS, CaptureOptions
 from warplens.recording.session.own import AlreadyRecorded, Session
 
 _lock = threading.RLock()
@@ -39,6 +41,7 @@ class Recording:
         wait: bool = False,
         spool_dir: str | os.PathLike[str] | None = None,
         keep_raw: bool = False,
+        options: CaptureOptions | None = None,
     ) -> None:
         self.path: Path | None = None
         self._output = None if output is None else os.fsdecode(output)
@@ -46,6 +49,7 @@ class Recording:
         self._wait = wait
         self._spool_dir = None if spool_dir is None else Path(spool_dir)
         self._keep_raw = keep_raw
+        self._options = options
         self._session: Session | None = None
         self._finisher: Finisher | None = None
         self._attached: tuple[str, ...] = ()
@@ -194,7 +198,7 @@ def begin(recording: Recording) -> None:
                 "was ignored."
             )
             return
-        if _recorded_by_launcher():
+        if recorded_by_launcher():
             _tell(
                 "this process is recorded already, by `warplens profile` or its parent; its own "
                 "recording was ignored."
@@ -210,6 +214,7 @@ def begin(recording: Recording) -> None:
                 spool_dir=recording._spool_dir,
                 keep_raw=recording._keep_raw,
                 renew=_forked,
+                options=recording._options or _unasked(),
             )
         except AlreadyRecorded:
             _tell("this process is recorded already; its own recording was ignored.")
@@ -249,7 +254,13 @@ def end(recording: Recording, *, wait: bool) -> None:
         recording.wait()
 
 
-def _recorded_by_launcher() -> bool:
+def _unasked() -> CaptureOptions:
+    """Return the default options; with operators of PyTorch if the program has loaded it."""
+    return replace(DEFAULTS, trace=(*DEFAULTS.trace, "torch")) if "torch" in sys.modules else DEFAULTS
+
+
+def recorded_by_launcher() -> bool:
+    """Return whether `warplens profile` or `warplens launch` records this process."""
     spool = os.environ.get(SPOOL)
     return bool(spool) and os.path.exists(os.path.join(str(spool), "control"))
 

@@ -9,6 +9,8 @@ import pyarrow.compute as pc
 
 from warplens.analysis.ranges.durations import range_durations
 from warplens.errors import MissingData
+from warplens.model.framework_tables import OPERATORS
+from warplens.model.words import counted
 from warplens.stats.base import noted, share
 from warplens.storage.memory import give_back
 
@@ -26,8 +28,10 @@ def nvtx_summary(
     groups, unfinished = range_durations(report, selection)
     if style is not None:
         groups = groups.filter(pc.equal(groups.column("style"), style))
+    groups, operators = _without_operators(report, groups)
     if not groups.num_rows:
-        raise MissingData(f"does not contain {_what(style)} data{selection.place(report)}.")
+        hint = f"; op_sum has its {counted(operators, 'operator')}" if operators else ""
+        raise MissingData(f"does not contain {_what(style)} data{selection.place(report)}{hint}.")
     give_back()  # what a million names were counted in
     names = range_names(groups.column("domain"), groups.column("message"))
     groups = groups.drop_columns(["domain", "message"]).append_column("range", names)
@@ -48,14 +52,23 @@ def nvtx_summary(
         "Range": groups.column("range"),
     }
     still_open = sum(number for name, number in unfinished.items() if style in (None, name))
-    return with_unfinished(pa.table(columns), still_open)
+    elsewhere = f"{counted(operators, 'operator')} of PyTorch: see op_sum." if operators else ""
+    return with_unfinished(pa.table(columns), still_open, elsewhere)
 
 
-def with_unfinished(table: pa.Table, count: int) -> pa.Table:
-    """Return `table` with a note about its ranges that never ended."""
-    return noted(
-        table, f"{count:,} unfinished, counted up to when the process was last seen." if count else ""
-    )
+def _without_operators(report: Report, groups: pa.Table) -> tuple[pa.Table, int]:
+    """Return the groups without operators of a framework, and how many ranges those are."""
+    if not report.tables["ops"]:
+        return groups, 0
+    is_operator = pc.fill_null(pc.equal(groups.column("domain"), OPERATORS), False)
+    count = pc.sum(groups.filter(is_operator).column("count")).as_py() or 0
+    return groups.filter(pc.invert(is_operator)), count
+
+
+def with_unfinished(table: pa.Table, count: int, *more: str) -> pa.Table:
+    """Return `table` with a note about its ranges that never ended, and more notes."""
+    text = f"{count:,} unfinished, counted up to when the process was last seen." if count else ""
+    return noted(table, text, *more)
 
 
 def range_names(

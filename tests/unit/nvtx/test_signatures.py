@@ -51,7 +51,15 @@ ENUMS = [
     "TimestampType",
 ]
 STUB = ast.parse((Path(warplens.nvtx.__file__).parent / "_binding.pyi").read_text())
-INTERNAL = {"RangeId", "annotated_function", "look_again", "mute", "wrap"}  # of the binding alone
+INTERNAL = {
+    "RangeId",
+    "annotated_function",
+    "emit_operators",
+    "look_again",
+    "mute",
+    "stop_operators",
+    "wrap",
+}  # of the binding alone
 CONTEXT = {"__enter__", "__exit__", "__call__", "__new__", "__init__", "__reduce__"}
 
 

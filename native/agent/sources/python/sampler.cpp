@@ -219,6 +219,16 @@ void begin(const CpuSettings &settings, WarplensTap &) {
   start();
 }
 
+// Another recording of the program may have ended before.
+void attach(const CpuSettings &settings) {
+  find_python();
+  g_hz = settings.python_hz;
+  g_wants_opcodes = false;
+  g_stop.store(0);
+  g_phase.store(idle);
+  start();
+}
+
 // The thread is not here, and what it had is nobody's.
 void abandon() {
   g_stop.store(0);
@@ -250,6 +260,6 @@ void end() {
 
 }  // namespace
 
-extern const CpuSource kPythonSampler{kCpuPythonSamples, begin, abandon, start, end};
+extern const CpuSource kPythonSampler{kCpuPythonSamples, begin, abandon, start, end, nullptr, attach, end};
 
 }  // namespace warplens::agent

@@ -29,6 +29,8 @@ constexpr uint32_t kMostLibraries = 1 << 14;
 enum Phase : uint32_t { waiting, opening, failed, recording };
 std::atomic<uint32_t> g_phase{waiting};
 std::atomic<uint32_t> g_stop{0};
+std::atomic<uint32_t> g_looked{0};   // the thread knows whether PyTorch is loaded, and listens if so
+constexpr uint64_t kPatience = 500;  // ms that a program waits when it begins to record itself
 bool g_inputs = false;
 
 // The loader's list of libraries. It is read without the loader's locks, which a fork may leave locked in the child: each piece may be
@@ -93,6 +95,8 @@ bool wait_for_torch(char (&path)[PATH_MAX]) {
   Loaded loaded;
   uint32_t quiet = 0;
   for (uint32_t looks = 0; !loaded.look(path); ++looks) {
+    g_looked.store(1);
+    wake_at(g_looked);
     if (looks % 16 == 15 && only_helpers_left()) {
       return false;
     }
@@ -127,6 +131,8 @@ void listen(void *) {
     own_cpu_notice(CpuNotice::torch, 0, version);
   }
   g_phase.store(problem.empty() ? recording : failed);
+  g_looked.store(1);
+  wake_at(g_looked);
 }
 
 void start() {
@@ -145,6 +151,20 @@ void begin(const CpuSettings &settings, WarplensTap &) {
   start();
 }
 
+// Returns when operators are recorded, if PyTorch is loaded.
+void attach(const CpuSettings &settings) {
+  g_inputs = (settings.flags & kCpuOpInputs) != 0;
+  if (g_phase.load() == recording) {
+    torch::resume_ops(g_inputs);
+    torch::follow_windows();
+  } else if (g_phase.load() == waiting) {
+    g_looked.store(0);
+    start();
+    wait_at(g_looked, 0, clock_ns(CLOCK_MONOTONIC) + kPatience * kMillisecond);
+  }
+  torch::wait_for_callbacks();
+}
+
 void end() {
   g_stop.store(1, std::memory_order_release);
   wake_at(g_stop);
@@ -152,8 +172,15 @@ void end() {
   torch::stop_following();
 }
 
+// The program goes on without our callbacks. It calls this from Python, so no lock of PyTorch is held.
+void detach() {
+  end();
+  torch::remove_callbacks();
+}
+
 }  // namespace
 
-extern const CpuSource kTorchSource{kCpuOps, begin, nullptr, start, end, torch::wait_for_callbacks};
+extern const CpuSource kTorchSource{kCpuOps, begin, nullptr, start, end, torch::wait_for_callbacks,
+                                    attach,  detach};
 
 }  // namespace warplens::agent

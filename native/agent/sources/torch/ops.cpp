@@ -18,13 +18,14 @@ Library g_library;
 uint16_t g_domain = 0;
 bool g_inputs = false;
 bool g_listens = false;
-uint64_t g_handles[kTorchScopes] = {};  // of the callbacks, 0 = none
-const std::atomic<uint32_t> *g_gate = nullptr;
+uint64_t g_handles[kTorchScopes] = {};                       // of the callbacks, 0 = none
+std::atomic<const std::atomic<uint32_t> *> g_gate{nullptr};  // of the recording that runs
 std::atomic<bool> g_on{false};
 __thread uint32_t t_open = 0;  // operators that this thread began in a window
 
 bool is_recording() {
-  return g_on.load(std::memory_order_relaxed) && g_gate->load(std::memory_order_relaxed) % 2 == 1;
+  return g_on.load(std::memory_order_relaxed) &&
+         g_gate.load(std::memory_order_relaxed)->load(std::memory_order_relaxed) % 2 == 1;
 }
 
 uint64_t address_of(const TorchRecord &record) {
@@ -74,7 +75,8 @@ std::unique_ptr<TorchContext> on_start(const TorchRecord &record) {
   }
   Label label = label_of<inputs>(record, *log);
   label.payload = address_of(record);
-  log->push<RecordType::op>(g_domain, label);
+  // What the program or a library named is a range of the default domain.
+  log->push<RecordType::op>(scope == TorchScope::user ? uint16_t{0} : g_domain, label);
   ++t_open;
   return nullptr;
 }
@@ -91,6 +93,10 @@ void on_end(const TorchRecord &record, TorchContext *context) {
   }
   ThreadLog *log = t_log;
   if (t_open == 0 || log == nullptr) {
+    return;
+  }
+  if (log->generation() != g_life->generation.load(std::memory_order_relaxed)) [[unlikely]] {
+    t_open = 0;  // it began in a recording that has ended
     return;
   }
   // One that began while no window was open has nothing to close.
@@ -114,8 +120,12 @@ void observe(bool inputs) {
 void begin_ops(const Library &library, uint16_t domain, bool inputs) {
   g_library = library;
   g_domain = domain;
+  resume_ops(inputs);
+}
+
+void resume_ops(bool inputs) {
   g_inputs = inputs;
-  g_gate = &control_page()->gate;
+  g_gate.store(&control_page()->gate, std::memory_order_relaxed);
   g_on.store(true, std::memory_order_release);
 }
 

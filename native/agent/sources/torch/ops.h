@@ -12,6 +12,9 @@ namespace warplens::agent::torch {
 //! what they work on.
 void begin_ops(const Library &library, uint16_t domain, bool inputs);
 
+//! The same for another recording of this process.
+void resume_ops(bool inputs);
+
 //! Adds PyTorch's callbacks, or removes them. The caller holds Changing. Operators that are open end as they began.
 void listen_to_ops(bool on);
 

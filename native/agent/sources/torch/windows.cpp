@@ -82,4 +82,17 @@ void stop_following() {
   }
 }
 
+void remove_callbacks() {
+  const uint64_t end = clock_ns(CLOCK_MONOTONIC) + kPatience;
+  while (g_follows.load() && clock_ns(CLOCK_MONOTONIC) < end) {
+    pause_briefly();
+  }
+  if (g_follows.load()) {
+    return;  // it may be changing the list
+  }
+  Changing changing;
+  listen_to_ops(false);
+  g_followed.store(0);
+}
+
 }  // namespace warplens::agent::torch

@@ -12,4 +12,7 @@ void wait_for_callbacks();
 //! Ends the thread. Callbacks stay as they are.
 void stop_following();
 
+//! [MT] Removes the callbacks once the thread has ended. The caller holds no lock of PyTorch.
+void remove_callbacks();
+
 }  // namespace warplens::agent::torch

@@ -27,6 +27,7 @@ from warplens.analysis.distinct import distinct, labelled
 from warplens.analysis.flatten import innermost, outermost
 from warplens.analysis.intervals import Cover, union
 from warplens.arrays import Int64Array
+from warplens.model.framework_tables import OPERATORS
 from warplens.storage.schema import schema
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ GC, GIL, API, IMPORT, OS, CPU = "GC pause", "GIL wait", "CUDA API call", "import
 RANGE, OP, FUNCTION, UNKNOWN = "NVTX range", "framework op", "Python function", "unknown"
 NATIVE = "native function"
 KINDS = (GC, GIL, API, IMPORT, OS, CPU, RANGE, OP, FUNCTION, NATIVE, UNKNOWN)
-_FRAMEWORK = "pytorch"  # the domain of its operations
 _NUMBERED = re.compile(r", (seq|op_id) = \d+.*$")  # what its emit_nvtx() puts behind their names
 _METADATA = re.compile(r":?#\w+=.*#$")  # of XLA: `XlaCompileGpuAsm:#module=jit_step,program_id=12#`
 _MOST = 1 << 62
@@ -520,7 +520,7 @@ def _range(domain: str | None, message: str | None) -> tuple[str, str]:
     """Return what a range is, and is called."""
     text = "[no name]" if message is None else message
     plain = _METADATA.sub("", _NUMBERED.sub("", text))
-    if domain == _FRAMEWORK or _NUMBERED.search(text):
+    if domain == OPERATORS or _NUMBERED.search(text):
         return OP, plain
     return RANGE, plain if domain is None else f"{domain}:{plain}"
 

@@ -48,7 +48,7 @@ class Operations:
         )
         if not rows.num_rows:
             hint = "record with `-t torch`, import a trace of PyTorch's profiler, or take nvtx_kern_sum, which goes by NVTX ranges"
-            raise MissingData(f"does not contain operations of a framework{selection.place(report)}; {hint}.")
+            raise MissingData(f"does not contain operator data{selection.place(report)}; {hint}.")
         thread, start, end = (
             np.ascontiguousarray(rows.column(name).to_numpy(), np.int64)
             for name in ("thread", "start", "end")

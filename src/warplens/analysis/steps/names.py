@@ -9,6 +9,8 @@ PARTS = ("data", "forward", "backward", "optimizer", "communication", "wait", "o
 """The parts of a step; `wait`: for the GPU, in a call of CUDA."""
 
 NAMED = PARTS[:5]
+MODULES = "torch.nn"
+"""The domain of modules' forward passes."""
 
 _WORD = r"(?:^|[^a-z]){}(?:$|[^a-z])"
 # The first that fits counts. Names that say two parts, such as `forward_backward`, are around both and say nothing.
@@ -40,6 +42,8 @@ def part_of(message: str, domain: str | None = None) -> str | None:
     """Return the part that a range is in by its name; None where that says nothing."""
     if domain == "NCCL":
         return "communication"
+    if domain == MODULES:  # a module may be called `comm`
+        return None
     if _OPERATION.match(message):
         return None
     matching = [part for part, pattern in _KNOWN.items() if pattern.search(message)]

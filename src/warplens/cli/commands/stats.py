@@ -256,9 +256,10 @@ def _page(job: Job, table: pa.Table, report: Report) -> Iterator[str]:
 
 def _nothing(skipped: list[str], name: str) -> list[str]:
     """What to say where no table has data: one line for a whole report, else each reason once."""
-    places = {line.partition(" data")[2] for line in skipped}  # "." or " in the selected part."
+    # What follows `data`: nothing, or ` in the selected part`; advice comes behind a semicolon.
+    places = {line.partition(" data")[2].partition(";")[0].removesuffix(".") for line in skipped}
     if len(places) == 1 and all(" does not contain " in line for line in skipped):
-        return [f"SKIPPED: {name} does not contain NVTX, CUDA, CPU or GPU metrics data{places.pop()}"]
+        return [f"SKIPPED: {name} does not contain NVTX, CUDA, CPU or GPU metrics data{places.pop()}."]
     return list(dict.fromkeys(skipped))
 
 

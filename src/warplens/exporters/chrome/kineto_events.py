@@ -14,6 +14,7 @@ from warplens.analysis.ranges.projection import on_streams
 from warplens.exporters.chrome.json_text import microseconds
 from warplens.exporters.op_facts import OpFacts
 from warplens.exporters.tracks import batches, values
+from warplens.model.framework_tables import OPERATORS
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -27,7 +28,6 @@ _OPS = {
     "strides": "Input Strides",
     "concrete": "Concrete Inputs",
 }
-_FRAMEWORK = "pytorch"
 _SYNCS = {
     "Context": "Context Sync",
     "Stream": "Stream Sync",
@@ -134,7 +134,7 @@ class KinetoEvents:
                 if forward is not None:
                     args.append(f'"Fwd thread id":{self._tid(forward[0])}')
                     lines += self._flow(row, *forward)
-                category = "cpu_op" if row["domain"] == _FRAMEWORK else "user_annotation"
+                category = "cpu_op" if row["domain"] == OPERATORS else "user_annotation"
                 name = json.dumps(row["message"] or "")
                 lines.append(
                     self._whole(
@@ -190,7 +190,7 @@ class KinetoEvents:
                         args=f'"External id":{_external(row["id"])}',
                     )
                     for row in batch.to_pylist()
-                    if row["domain"] != _FRAMEWORK
+                    if row["domain"] != OPERATORS
                 ]
 
     def _mark(self, row: dict[str, Any]) -> Iterator[str]:

@@ -16,9 +16,10 @@ from warplens.importers.perfetto.details import DetailColumn, coded
 from warplens.importers.perfetto.slices import PerfettoContext
 from warplens.importers.perfetto.trace import BETWEEN, DOUBLE, INT, JSON, TEXT, UINT
 from warplens.importers.rows import numbered
+from warplens.model.framework_tables import OPERATORS
 
 _OPS = ("sequence", "backward", "external", "shapes", "types")
-_DEFAULT_DOMAIN, _FRAMEWORK = "nvtx", "pytorch"
+_DEFAULT_DOMAIN = "nvtx"
 
 
 def write(context: PerfettoContext) -> None:
@@ -108,7 +109,7 @@ def _ops(
         [
             number
             for number, text in enumerate(context.trace.texts.to_pylist())
-            if _split(text)[0] == _FRAMEWORK
+            if _split(text)[0] == OPERATORS
         ]
         if _is_own(context)
         else []

@@ -17,7 +17,7 @@ from warplens.recording.agent.library import Agent, ClockSample, load_agent
 from warplens.recording.agent.prepare import loaded_libraries, prepared
 from warplens.recording.finishing.finisher import Finisher
 from warplens.recording.launch import job as jobs
-from warplens.recording.options.capture import DEFAULTS
+from warplens.recording.options.capture import CaptureOptions
 from warplens.recording.run import Run
 from warplens.recording.run_facts import RunFacts
 from warplens.recording.spool.place import take_place
@@ -39,7 +39,14 @@ class Session:
     """
 
     def __init__(
-        self, output: str | None, *, force: bool, spool_dir: Path | None, keep_raw: bool, renew: bool
+        self,
+        output: str | None,
+        *,
+        force: bool,
+        spool_dir: Path | None,
+        keep_raw: bool,
+        renew: bool,
+        options: CaptureOptions,
     ) -> None:
         self.pid = os.getpid()
         self.agent = load_agent()
@@ -55,7 +62,7 @@ class Session:
         )
         try:
             self._facts = RunFacts(
-                self._place.spool.path, _command(), DEFAULTS.trace, job=job, source="record"
+                self._place.spool.path, _command(), options.trace, job=job, source="record"
             )
             self._place.warn(self._facts)
             self._run = Run(
@@ -65,6 +72,7 @@ class Session:
                 written=self._facts,
                 wording=PYTHON,
                 files=_FILES,
+                options=options,
             )
             try:
                 self._begin(renew)

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 _OF_GPUS = ("GPU Self (ns)", "GPU Total (ns)", "Launches")
-DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection, *, shapes: bool = False) -> pa.Table:

@@ -158,6 +158,23 @@ def test_many_values_of_one_group_keep_their_median() -> None:
     )
 
 
+def test_operators_of_a_framework_are_counted_and_left_out(tmp_path: Path) -> None:
+    picture = "main |[step         ]\nmain@pytorch | [aten::mm ][aten::add]"
+    place = {"process": 0, "thread": 0, "start": 1_000_000_000, "end": 1_000_004_000}
+    ops = [{**place, "range": number, "name": name} for number, name in ((1, "aten::mm"), (2, "aten::add"))]
+    for name, drawn in (("both", picture), ("operators", picture.partition("\n")[2])):
+        timeline(tmp_path / f"{name}.warplens", drawn, tables={"ops": ops})
+    with open_report(tmp_path / "both.warplens") as report:
+        table = compute("nvtx_sum", report)
+        assert table.column("Range").to_pylist() == [":step"]
+        assert notes(table) == ["2 operators of PyTorch: see op_sum."]
+    with (
+        open_report(tmp_path / "operators.warplens") as report,
+        pytest.raises(MissingData, match="NVTX data; op_sum has its 2 operators"),
+    ):
+        compute("nvtx_sum", report)
+
+
 def test_three_thousand_groups_stay_apart() -> None:
     names = [f"n{n % 3000}" for n in range(9000)]
     with Durations() as durations:
