@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "agent/hooks": {"spool", "drivers", "agent"},
     "agent/sources": {"spool", "drivers", "agent", "agent/hooks"},
     "agent": {"spool", "drivers", "agent/hooks", "agent/sources"},  # it lists and starts the sources
-    "bindings": set(),
+    "bindings": {"drivers"},
     "compat": set(),
 }
 SEES_PYTHON = {"bindings"}

@@ -1,7 +1,7 @@
 // Emits operators of PyTorch as NVTX ranges of the default domain.
 #pragma once
 
-#include "Python.h"
+#include "bindings/values/compat.h"
 
 namespace warplens::binding {
 
