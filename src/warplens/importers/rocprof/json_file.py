@@ -64,7 +64,7 @@ class _Names:
             strings.get("buffer_records", []),
             {one["key"]: one["value"] for one in strings.get("marker_api", [])},
             {one["kernel_id"]: one for one in process.get("kernel_symbols", [])},
-            {
+            agents={
                 agent["id"]["handle"]: f"{kind} {number}"
                 for kind, is_gpu in (("CPU", False), ("GPU", True))
                 for number, agent in enumerate(_agents(process, is_gpu=is_gpu))
@@ -113,7 +113,7 @@ def _process(row: _Row) -> RocmProcess:
         process,
         "calls",
         calls,
-        {
+        columns={
             "Thread_Id": [record["thread_id"] for record in calls],
             "Domain": [names.kind(record) for record in calls],
             "Function": [names.operation(record) for record in calls],
@@ -126,7 +126,7 @@ def _process(row: _Row) -> RocmProcess:
         process,
         "copies",
         copies,
-        {
+        columns={
             "Stream_Id": [record.get("stream_id", {}).get("handle", 0) for record in copies],
             "Bytes": [record.get("bytes", 0) for record in copies],
             "Direction": [names.operation(record) for record in copies],
@@ -139,7 +139,7 @@ def _process(row: _Row) -> RocmProcess:
         process,
         "allocations",
         memory,
-        {
+        columns={
             "Allocation_Size": [record["allocation_size"] for record in memory],
             "Operation": [names.operation(record) for record in memory],
             "Agent_Id": [names.agent(record["agent_id"]) for record in memory],
@@ -163,7 +163,7 @@ def _markers(process: RocmProcess, records: list[_Row], names: _Names) -> None:
         process,
         "markers",
         marked,
-        {
+        columns={
             "Thread_Id": [record["thread_id"] for record in marked],
             "Function": [names.marker(record) for record in marked],
             "Operation": [names.operation(record) for record in marked],
@@ -182,7 +182,7 @@ def _kernels(process: RocmProcess, records: list[_Row], names: _Names) -> None:
         process,
         "kernels",
         records,
-        {
+        columns={
             **sizes,
             "Thread_Id": [record.get("thread_id", 0) for record in records],
             "Stream_Id": [record.get("stream_id", {}).get("handle", 0) for record in records],
