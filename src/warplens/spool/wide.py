@@ -100,7 +100,7 @@ class WideRecords:
         chunks: Iterable[Chunk],
     ) -> WideRecords:
         """Return the records in some chunks."""
-        records = cls(memory, mapped, dtype, number)
+        records = cls(memory, mapped, dtype, number=number)
         for chunk in chunks:
             records._add(chunk)
         return records

@@ -51,7 +51,7 @@ class Counters:
         cls, first: int, process: int, definitions: Definitions, *, schemas: Schemas, domains: Domains
     ) -> Counters:
         """Return the defined counters of a process."""
-        counters = cls(first, process, Scopes(definitions), schemas, domains)
+        counters = cls(first, process, Scopes(definitions), schemas=schemas, domains=domains)
         counters._told |= {(one.domain, one.id): one for one in definitions.of("counter")}
         counters._made |= {place: counters._define(one) for place, one in counters._told.items()}
         return counters

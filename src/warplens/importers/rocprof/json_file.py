@@ -64,7 +64,7 @@ class _Names:
             strings.get("buffer_records", []),
             {one["key"]: one["value"] for one in strings.get("marker_api", [])},
             {one["kernel_id"]: one for one in process.get("kernel_symbols", [])},
-            {
+            agents={
                 agent["id"]["handle"]: f"{kind} {number}"
                 for kind, is_gpu in (("CPU", False), ("GPU", True))
                 for number, agent in enumerate(_agents(process, is_gpu=is_gpu))
