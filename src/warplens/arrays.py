@@ -1,4 +1,4 @@
-"""The NumPy array types that annotations name: times, ids, row numbers and sums are `Int64Array`."""
+"""NumPy array types that annotations name: times, ids, row numbers and sums are `Int64Array`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ def distinct(values: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
     """Return the distinct values, sorted. np.unique hashes them first, and loads numpy.ma: 12 ms of a short run."""
     ordered = np.sort(values)
     return ordered[np.append(ordered[1:] != ordered[:-1], True)] if len(ordered) else ordered
+
+
+def int32(value: int) -> int:
+    """Return the low half of a number with its sign: `0xFFFFFFFF` is -1, as in priorities of CUDA."""
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def positions_in(ids: Int64Array, wanted: Int64Array) -> tuple[Int64Array, BoolArray]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from tests.support.reports.judged import claims_without_idle_time
 from tests.support.reports.real_recordings import some
 from warplens import catalog

@@ -19,11 +19,8 @@ def begin(words: Sequence[str]) -> bool:
     """Start the child if the command line `words` records a program, and say whether. Call it first of all."""
     global _child
     if words and words[0] in ("profile", "launch") and "--help" not in words and is_possible():
-        import gc
-
         from warplens.cli.late_classes import make_late
 
-        gc.disable()  # modules stay: to look for garbage among them is a tenth of the time
         make_late()
         _child = Prepared(_load)
     return _child is not None
@@ -44,13 +41,13 @@ def _load() -> tuple[Work, Iterable[object]]:
     import gc
     from pathlib import Path
 
-    from warplens.cli.light import give_back_early, without_masks, without_pandas
+    from warplens.cli.light import give_back_early, import_lightly, without_masks
     from warplens.storage.available import available
 
     if available() < _ROOM:
         raise MemoryError
-    gc.disable()
-    without_pandas()
+    gc.disable()  # modules stay: to look for garbage among them is a tenth of the time
+    import_lightly()
     give_back_early()
     without_masks()
     from warplens.cli import finish_report, finishing

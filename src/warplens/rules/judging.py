@@ -132,7 +132,7 @@ def judge(
             continue
         constants = {
             "link": modules[unit.id].LINK,
-            "wrong_when": " ".join(unit.sections["When it is wrong"].split()),
+            "wrong_when": " ".join(unit.sections["When it does not apply"].split()),
         }
         for finding in own:
             empty = {name: text for name, text in constants.items() if not getattr(finding, name)}

@@ -32,7 +32,7 @@ from unittest.mock import patch
 
 import tomllib
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from warplens import catalog
 from warplens.analysis.cpu.source_lines import read_source
 from warplens.analysis.gpu.idle import idle

@@ -30,8 +30,7 @@ def test_one_block(tmp_path: Path) -> None:
         "high",
     )
     assert (
-        finding.title
-        == "serial ran for 60.0 us on 1 block of 1 thread, while the rest of the GPU had nothing to do"
+        finding.title == "serial ran for 60.0 us on 1 block of 1 thread, while the rest of the GPU was idle"
     )
     assert "99 of the 100 multiprocessors were idle" in finding.cause
     assert finding.evidence[0].values == {"blocks": 1, "threads": 1, "multiprocessors": 100}
@@ -61,5 +60,5 @@ def test_a_tiny_grid_beside_another_kernel_costs_nothing(tmp_path: Path) -> None
 def test_without_the_number_of_multiprocessors(tmp_path: Path) -> None:
     assert (
         not_judged(drawn(tmp_path, STEP), "tiny_grids")
-        == "does not say how many multiprocessors its GPUs have."
+        == "does not contain the number of multiprocessors of its GPUs."
     )

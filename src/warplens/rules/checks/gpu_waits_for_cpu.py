@@ -1,23 +1,28 @@
 """The GPU is idle because the host launches late; names the work that delayed the host.
 
 ## What it looks for
-Gaps on each GPU of more than 20 us that ended with a launch which the host made late (cause `host-bound` of `gpu_utilization`; time in
-calls that wait for the GPU is not in it, nor gaps between kernels that are launched as fast as the host can). Each gap is divided among
-what the launching thread did in it: a pause of the garbage collector, a wait for the GIL, a call of CUDA, an import, a call of the C
-library, an NVTX range, operation or function of Python that began or ended in it, what samples saw, or, where nothing else is known, the
-range around it. A finding for each of these that takes more than 2 % of the time that is looked at. Ranges and operations whose names
-differ in numbers alone (`block.0`, `block.1`) are one thing, `block.#`. What takes less each is one finding that names the largest.
+Gaps of more than 20 us on each GPU that ended with a late launch (cause `host-bound` of
+`gpu_utilization`). Time in calls that wait for the GPU does not count, nor gaps between kernels
+that the host launches at full speed. Each gap is divided among the activities of the launching
+thread during it: a pause of the garbage collector, a wait for the GIL, a CUDA call, an import, a C
+library call, an NVTX range, operation or Python function that began or ended in the gap, or
+functions that samples saw. If nothing else is known, it is the range around the gap.
+
+Each activity that takes more than 2 % of the judged time is a finding. Smaller ones are combined
+into one finding that names the largest. Ranges and operations whose names differ only in numbers
+(`block.0`, `block.1`) count as one, `block.#`.
 
 ## Why it costs time
-The GPU works only as fast as the host tells it what to do. Each of these gaps is time in which it could have worked.
+The GPU works only as fast as the host launches. It could have worked during each of these gaps.
 
 ## What to do
-Take what fills the gaps out of the way: off the launching thread, ahead of time, or less often. Many gaps filled by the framework's own
-operations: torch.compile or CUDA graphs, so that fewer launches are needed.
+Move the work in the gaps off the launching thread, do it ahead of time, or do it less often. If the
+framework's own operations fill many gaps, torch.compile or CUDA graphs reduce the number of
+launches.
 
-## When it is wrong
-Where the GPU had no work to do because there was none, e.g. a server between requests. Where the host itself waited for another process.
-Where a profiler made the host slow: see `profiler_overhead`.
+## When it does not apply
+If the program had no work for the GPU, e.g. a server between requests. If the host itself waited
+for another process. If a profiler made the host slow: see `profiler_overhead`.
 """
 
 from __future__ import annotations
@@ -75,18 +80,22 @@ _WORK = (
     NATIVE,
 )  # what the program did, where the other kinds say what kept it from that
 _ADVICE = {
-    GC: "gc.freeze() after start-up, or collect where it hurts nobody: see gc_pauses.",
+    GC: "gc.freeze() after start-up, or collect when it does no harm: see gc_pauses.",
     GIL: "Another thread held Python's lock: see gil_contention.",
-    API: "Call it less often or ahead of time: memory from a pool, modules loaded before the loop, launches together in a CUDA graph.",
+    API: "Call it less often or ahead of time: memory from a pool, modules loaded before the loop, "
+    "launches together in a CUDA graph.",
     IMPORT: "Import at the top of the program.",
     OS: "Take this call off the launching thread, or make it ahead of time.",
-    CPU: "Too many threads for the CPUs: fewer workers, OMP_NUM_THREADS, or pin the launching thread to separate CPUs.",
+    CPU: "Too many threads for the CPUs: fewer workers, OMP_NUM_THREADS, or pin the launching "
+    "thread to separate CPUs.",
     RANGE: "Do this part ahead of time, in another thread, or on the GPU.",
-    OP: "The framework itself is what takes so long: torch.compile, CUDA graphs, larger batches.",
+    OP: "Reduce the framework's own overhead: torch.compile, CUDA graphs, larger batches.",
     FUNCTION: "Do this ahead of time, in another thread, or on the GPU.",
     NATIVE: "Do this ahead of time, in another thread, or on the GPU.",
-    _REST: "The host launches slowly everywhere: fewer and larger kernels (torch.compile, CUDA graphs, larger batches) keep the GPU busy.",
-    UNKNOWN: "Record more to see it: --sample=process-tree --python-sampling=true, -t nvtx,cuda,osrt,gc,gil, and NVTX ranges.",
+    _REST: "The host launches slowly everywhere: fewer and larger kernels (torch.compile, CUDA "
+    "graphs, larger batches) keep the GPU busy.",
+    UNKNOWN: "Record more to see it: --sample=process-tree --python-sampling=true, -t "
+    "nvtx,cuda,osrt,gc,gil, and NVTX ranges.",
 }
 
 
@@ -103,11 +112,12 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        gap: how long gaps must be, us.
-        least: percent of the time looked at that something must take; what takes less is put together.
-        share: percent of all such time that a function, range or call must take to be a separate finding.
-        most_of: how many findings there are of one thing each.
+        selection: the part to use.
+        gap: minimum length of a gap, us.
+        least: percent of the judged time that an activity must take; smaller ones are combined.
+        share: percent of all such time that a function, range or call must take to be a separate
+            finding.
+        most_of: maximum number of separate findings.
     """
     gpus(report, selection)  # says what is missing
     if not report.tables["cuda_api"]:
@@ -295,9 +305,7 @@ def _finding(
     if many:
         title = f"GPUs waited {duration(cover.total)} for the host in {len(several)} {kind}s"
     elif kind == UNKNOWN:
-        title = (
-            f"GPUs waited {duration(cover.total)} for the host, and nothing in the report says what it did"
-        )
+        title = f"GPUs waited {duration(cover.total)} for the host, but the report does not show its activity"
     elif kind == CPU:
         title = f"GPUs waited {duration(cover.total)} for the host, which had no free CPU"
     elif kind in (RANGE, OP) and name:
@@ -312,7 +320,7 @@ def _finding(
         + (
             f"It was in: {subject}.{once}"
             if kind != UNKNOWN
-            else "No range, call or sample shows what it did."
+            else "No range, call or sample shows its activity."
         ),
         fix=_ADVICE[kind],
         evidence=most(evidence),
@@ -388,7 +396,8 @@ def _spent(report: Report, selection: Selection, kind: str, name: str, thread: i
         RANGE: ("nvtx_ranges", f"thread = {thread} AND message::VARCHAR IN ({plain}, {quoted(name)})"),
         OP: (
             "nvtx_ranges",
-            f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, {quoted(name + ', ')}))",
+            f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, "
+            f"{quoted(name + ', ')}))",
         ),
     }.get(kind)
     if where is None or (kind in (RANGE, OP) and "#" in name):

@@ -1,23 +1,23 @@
 """The program captures many CUDA graphs at the start, as servers do; this distorts the averages.
 
 ## What it looks for
-At least three CUDA graphs that a process captured or instantiated one after the other, before it launched
-graphs more often than it had made them, where that took at least 1 % of the time: from the begin of the first
-capture to the end of the last.
+At least three CUDA graphs that a process captured or instantiated in sequence, before it launched
+graphs more often than it had created them. From the start of the first capture to the end of the
+last, that must take at least 1 % of the time.
 
 ## Why it costs time
-A server captures a graph for each batch size, and runs the model a few times before each capture. It happens
-once. The host is busy all the while and the GPU hardly is, so that shares and gaps over the whole run look as
-if the host were too slow for the requests.
+A server captures a graph for each batch size, and runs the model a few times before each capture.
+This happens once. During it the host is busy and the GPU nearly idle, so that shares and gaps over
+the whole run look as if the host were too slow for the requests.
 
 ## What to do
-Leave the start out of what you judge: `--filter-time`, `--delay`, or a capture range around the requests.
-Where the start itself matters, capture fewer sizes (vLLM: `cudagraph_capture_sizes`; SGLang:
-`--cuda-graph-bs`, `--cuda-graph-max-bs`), the largest first so that they share a memory pool, or capture a
-size when it first comes.
+Leave the start out of your analysis: `--filter-time`, `--delay`, or a capture range around the
+requests. If the start itself matters, capture fewer sizes (vLLM: `cudagraph_capture_sizes`; SGLang:
+`--cuda-graph-bs`, `--cuda-graph-max-bs`), the largest first so that they share a memory pool, or
+capture a size at its first request.
 
-## When it is wrong
-Where graphs are made again and again for other reasons in a program that launches each only once: see
+## When it does not apply
+If the program creates graphs repeatedly for other reasons, and launches each only once: see
 `graph_reinstantiation`.
 """
 
@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 
 LINK = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"
 SCOPE = "run"
-_CALLS = "regexp_matches(a.name::VARCHAR, '^(cuda|cu|hip)(StreamBeginCapture|StreamEndCapture|Graph(Instantiate|Launch))')"
+_CALLS = (
+    "regexp_matches(a.name::VARCHAR, "
+    "'^(cuda|cu|hip)(StreamBeginCapture|StreamEndCapture|Graph(Instantiate|Launch))')"
+)
 
 
 def check(
@@ -49,10 +52,10 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the graphs to keep as evidence.
-        fewest: graphs that must be made.
-        least: percent of the time looked at that it must take.
+        selection: the part to use.
+        rows: maximum number of graphs kept as evidence.
+        fewest: minimum number of graphs.
+        least: percent of the judged time that it must take.
     """
     devices = gpus(report, selection)
     needed(report, selection)
@@ -103,7 +106,8 @@ def check(
             title=f"{counted(number, 'CUDA graph')} were captured at the start, within {duration(end - begin)}",
             cause=f"That is start-up, {percent((end - begin) / whole, 1)} of the time; "
             f"{counted(launched, 'launch')} of graphs followed. Capturing took "
-            f"{duration(_capturing(longest, made))} of it; the rest is what the program does in between, such as warm-up runs. The GPU had "
+            f"{duration(_capturing(longest, made))} of it; the rest is other work in between, such as "
+            "warm-up runs. The GPU had "
             f"nothing to do for {duration(idle)}.",
             fix="Leave the start out of averages and comparisons (--filter-time, --delay, a capture range), or capture fewer batch sizes.",
             evidence=tuple(evidence[:rows]),

@@ -1,21 +1,23 @@
 """Kernels so short that launching them takes longer than running them.
 
 ## What it looks for
-Stretches in which a GPU waited for one launch after the other: each kernel began only once its launch, which was later than the end of the
-work before it, had been called, while the thread launched without a pause. How long the GPU did nothing between these kernels is the cost.
+Stretches in which a GPU waited for one launch after another: each launch came after the previous
+work had ended, although the thread launched without a pause. The cost is the GPU's idle time
+between these kernels.
 
 ## Why it costs time
-A launch takes the host 2 to 10 us, with the framework around it often 20 us and more. A kernel that is shorter than that ends before the
-next one is there: the GPU's speed no longer counts, the host's does.
+A launch takes the host 2 to 10 us, with a framework often 20 us and more. A shorter kernel ends
+before the next one arrives: then the speed of the host matters, not that of the GPU.
 
 ## What to do
-Fewer, larger kernels: `torch.compile` fuses elementwise operations; fused optimizers (`fused=True`, or `foreach=True`) and fused attention;
-larger batches. Or launch them all at once: CUDA graphs (`torch.compile(mode="reduce-overhead")`, `torch.cuda.graphs`, JAX's `jit` around
-the whole step), where kernels follow each other within about 1 us.
+Use fewer, larger kernels: `torch.compile` fuses elementwise operations; use fused optimizers
+(`fused=True`, or `foreach=True`), fused attention and larger batches. Or launch them all at once
+with CUDA graphs (`torch.compile(mode="reduce-overhead")`, `torch.cuda.graphs`, JAX's `jit` around
+the whole step), in which kernels follow each other within about 1 us.
 
-## When it is wrong
-While a profiler records every call, launches take longer than without: compare the step's time without it. Where the host waits for
-something else between launches (data, locks) the rule `gpu_waits_for_cpu` tells more.
+## When it does not apply
+If a profiler that records every call makes launches slower: compare the step's time without it. If
+the host waits for something else between launches (data, locks): see `gpu_waits_for_cpu`.
 """
 
 from __future__ import annotations
@@ -54,11 +56,12 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the stretches to keep as evidence.
-        apart: us between two launches, and of a gap, up to which the thread did nothing else.
-        fewest: kernels that must have been waited for.
-        least: percent of the time looked at that launching must be able to cost.
+        selection: the part to use.
+        rows: maximum number of stretches kept as evidence.
+        apart: us; a longer pause between two launches, or a longer gap, is not the cost of
+            launching.
+        fewest: minimum number of late kernels.
+        least: percent of the judged time that launching must be able to cost.
     """
     devices = gpus(report, selection)
     needed(report, selection)
