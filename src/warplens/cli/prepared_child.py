@@ -19,11 +19,8 @@ def begin(words: Sequence[str]) -> bool:
     """Start the child if the command line `words` records a program, and say whether. Call it first of all."""
     global _child
     if words and words[0] in ("profile", "launch") and "--help" not in words and is_possible():
-        import gc
-
         from warplens.cli.late_classes import make_late
 
-        gc.disable()  # modules stay: to look for garbage among them is a tenth of the time
         make_late()
         _child = Prepared(_load)
     return _child is not None

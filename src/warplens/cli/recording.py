@@ -5,7 +5,6 @@ It also runs if no package but warplens is installed.
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import socket
@@ -118,7 +117,6 @@ def record(request: Request, then: Callable[[Path], None] | None = None) -> Reco
     that write reports are missing, the recording stays in the report for another machine to finish. `then` is called with the
     finished report, where the memory that this takes is not the launcher's.
     """
-    gc.enable()  # all that it needs is loaded
     if not request.program:
         raise UsageError(f"There is no program to run.\nFor example: warplens {request.kind} python train.py")
     traces, later_traces = chosen_traces(",".join(UNASKED) if request.trace is None else request.trace)

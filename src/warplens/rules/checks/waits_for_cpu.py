@@ -34,7 +34,7 @@ from warplens.rules.machine import ThreadLoad, cpus, loads, used
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
-LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html#utilize-openmp"
+LINK = "https://man7.org/linux/man-pages/man7/sched.7.html"
 _BUSY = 0.25  # share of the machine from which on others matter
 _FULL = 0.9
 
