@@ -30,7 +30,7 @@ def covered(start: npt.ArrayLike, end: npt.ArrayLike) -> int:
 
 
 def gaps(start: npt.ArrayLike, end: npt.ArrayLike, begin: int, finish: int) -> tuple[Int64Array, Int64Array]:
-    """Return what of [begin, finish) no interval covers, sorted."""
+    """Return the parts of [begin, finish) that no interval covers, sorted."""
     if finish <= begin:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     first, last = union(start, end)
@@ -87,11 +87,11 @@ class Cover:
         return self.before(np.maximum(begin, end)) - self.before(begin)
 
     def both(self, other: Cover) -> Cover:
-        """Return what lies in both."""
+        """Return the intersection of both."""
         return Cover(*intersection(self.start, self.end, other.start, other_end=other.end))
 
     def without(self, other: Cover) -> Cover:
-        """Return what of this one the other does not cover."""
+        """Return the parts of this one that the other does not cover."""
         # Without [3, 4) and [6, 7), [2, 9) begins at 2, 4, 7 and ends at 3, 6, 9: each in order, begins and ends are pairs.
         first, last = intersection(self.start, self.end, other.start, other_end=other.end)
         return Cover(np.sort(np.concatenate((self.start, last))), np.sort(np.concatenate((first, self.end))))

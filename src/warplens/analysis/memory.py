@@ -31,7 +31,7 @@ def size_over_time(readings: pa.Table, process: int) -> tuple[Int64Array, Float6
 
 
 def before_the_end(value: Float64Array) -> int:
-    """Return how many readings there are without those at the end in which a process gave its memory back."""
+    """Return the number of readings before a process released its memory at its end."""
     kept = len(value)
     for _ in range(max(2, round(_END * len(value)))):
         kept -= kept > 1 and value[kept - 1] < value[kept - 2]

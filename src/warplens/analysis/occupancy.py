@@ -165,7 +165,7 @@ def cells_of(
 
 
 def crowd(report: Report, window: Window, columns: int, but: Sequence[int]) -> pa.Table:
-    """Return how many tasks had a range open.
+    """Return the number of tasks with an open range.
 
     Columns: process, thread (where the tasks were first seen), col, number (the mean over the
     column).

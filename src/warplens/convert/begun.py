@@ -43,7 +43,7 @@ class Begun:
         self._looked_up: dict[str, int] = {}  # frames that were there then
 
     def step(self, now: int) -> bool:
-        """Write what is worth it at the time `now` (ns, CLOCK_MONOTONIC).
+        """Write everything that is worth a step at the time `now` (ns, CLOCK_MONOTONIC).
 
         Return whether that was anything.
 

@@ -112,7 +112,7 @@ class Builder:
             self._take(number, spool.process, processes.converted[spool.path.name], processes=processes)
 
     def _bounds(self, number: int, spool: Spool, last: int) -> Bounds:
-        """Return what is known of the recording of a process.
+        """Return the facts of a process's recording.
 
         `last`: when the last program began that had the launched process's id.
         """
@@ -165,7 +165,7 @@ class Builder:
         return opened
 
     def _processes_of(self, windows: Windows) -> ProcessWriter:
-        """Return what converts processes, with those that it has converted by now."""
+        """Return the converter of processes, with those already converted."""
         at_once = cores() if self.as_of is None else 1  # the program needs its cores
         if self.processes is not None:
             self.processes.timings, self.processes.at_once = self.timings, at_once
@@ -179,7 +179,7 @@ class Builder:
         )
 
     def _teller(self, done: float, share: float) -> Callable[[float], None]:
-        """Return what hears how much is done of a process that is a share of all."""
+        """Return the progress callback of a process that is a share of all."""
 
         def tell(part: float) -> None:
             if self.progress is not None:
@@ -188,7 +188,7 @@ class Builder:
         return tell
 
     def _take(self, number: int, process: Process, one: Converted, processes: ProcessWriter) -> None:
-        """Take what the small tables say of a process."""
+        """Read the facts of a process from the small tables."""
         self._family.add_spool(
             number, one.key, process, begin=one.begin, end=one.end, orderly=one.head.end_ns != 0
         )

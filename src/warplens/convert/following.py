@@ -51,7 +51,7 @@ _MOST_IDS = 1 << 22
 
 
 def rows_per_slice() -> int:
-    """Return how many rows are made at once, so that they fit into the memory that there is now."""
+    """Return the number of rows per batch that fits into the available memory."""
     return min(max(budget() // _BYTES_PER_ROW, _LEAST_ROWS), ROWS_PER_SLICE)
 
 
@@ -81,12 +81,12 @@ class Follower:
         self._giving_back = GivingBack(self.path)
 
     def grown(self) -> int:
-        """Return how many bytes of chunks there are that were not there in the last step."""
+        """Return the bytes of chunks that are new since the last step."""
         with self.path.open("rb") as file:
             return layout.read_head(file.read(layout.PAGE), str(self.path)).chunk_end - self._read
 
     def step(self, now: int, samples: list[ClockReading], pace: Callable[[], bool] = lambda: True) -> bool:
-        """Write what is over at the time `now` (ns, CLOCK_MONOTONIC).
+        """Write the rows that have ended at the time `now` (ns, CLOCK_MONOTONIC).
 
         Return whether there was anything.
 

@@ -163,7 +163,7 @@ class ProcessWriter:
         self.flush()  # its rows come between those of others
 
     def flush(self) -> None:
-        """Write what waits to be written with what comes next."""
+        """Write the rows that were held back for the next write."""
         self._convert_small()
         with self.timings.stage("write"):
             self._gathering.finish()

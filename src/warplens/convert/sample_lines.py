@@ -28,7 +28,7 @@ class SampleLines:
         self._path = path
 
     def read(self, head: Callable[[Any], bool], sample: Callable[[Any], Sample | None]) -> Iterator[Sample]:
-        """Yield what `sample` makes of each line's JSON, None: it is damaged.
+        """Yield the result of `sample` for each line's JSON; None: the line is damaged.
 
         Nothing where `head` refuses the first line's.
         """

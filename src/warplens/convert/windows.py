@@ -76,7 +76,7 @@ class Windows:
         return [(0, self._as_of)] if self._as_of is not None else None
 
     def includes(self) -> Callable[[int], bool]:
-        """Return what says whether a time (ns) lies in a window.
+        """Return a predicate: whether a time (ns) is in a window.
 
         Always, if nothing is known of them.
         """

@@ -63,7 +63,7 @@ class Folder:
         self.close()
 
     def names(self, below: str = "") -> list[str]:
-        """Return what is in it, or in a folder of it, by name.
+        """Return the entries of this folder, or of one inside it, by name.
 
         Nothing if that folder is not there.
         """
@@ -74,7 +74,7 @@ class Folder:
             return []
 
     def status(self, name: str) -> os.stat_result | None:
-        """Return what `lstat` says of an entry; None if there is none."""
+        """Return the `lstat` of an entry; None if it does not exist."""
         with suppress(FileNotFoundError), self._at(name) as (above, last):
             return os.stat(last, dir_fd=above, follow_symlinks=False)
         return None

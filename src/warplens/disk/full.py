@@ -23,7 +23,7 @@ def is_full(error: BaseException | None) -> bool:
 
 
 def why_full(number: int | None, path: Path) -> str:
-    """Return what is used up where `path` is, for an error number of `FULL`.
+    """Return the exhausted resource at `path`, for an error number of `FULL`.
 
     `the disk is full`, and the like.
     """

@@ -84,7 +84,7 @@ def cpu_events(report: Report, tracks: CpuTracks, *, most: int | None = None) ->
 
 
 def _parted(kind: Kind, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, str]]:
-    """Yield what goes to different rows, or is drawn differently, with the name of its row.
+    """Yield groups of events for different rows or styles, with the name of the row.
 
     Of instants without their end.
     """

@@ -59,7 +59,7 @@ def details(kind: Kind, batch: pa.RecordBatch) -> list[tuple[str, pa.Array]]:
 
 
 def names(kind: Kind, batch: pa.RecordBatch) -> pa.Array:
-    """Return what each event is called."""
+    """Return the name of each event."""
     if kind.fixed is not None:
         return pa.DictionaryArray.from_arrays(np.zeros(batch.num_rows, np.int32), pa.array([kind.fixed]))
     if kind.called is None:

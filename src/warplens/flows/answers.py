@@ -82,7 +82,7 @@ class Report(reports.Report):
         return judge(self, Selection.parse(time, nvtx), rules or None)
 
     def findings(self, *rules: str, time: str | None = None, nvtx: str | None = None) -> tuple[Finding, ...]:
-        """Return what the rules (all if none is named) found, most serious first.
+        """Return the findings of the rules (all if none is named), most serious first.
 
         See `judgement` for the others.
         """
@@ -112,7 +112,7 @@ class Report(reports.Report):
         return rows if device is None else rows.filter(pc.equal(rows.column("device"), device))
 
     def overlap(self, a: str | pa.Table, b: str | pa.Table) -> Overlap:
-        """Return for how long `a` and `b` happened at the same time.
+        """Return the time in which `a` and `b` overlap.
 
         Each is a table of the report (`"kernels"`), a SELECT with columns start and end, or an Arrow table with them (ns).
         """

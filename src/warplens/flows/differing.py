@@ -199,7 +199,7 @@ def diff(
 
 
 def _lacks(kind: str, before: Sequence[Report], after: Sequence[Report]) -> Literal["", "before", "after"]:
-    """Return which side's recording did not look at what is of a kind.
+    """Return the side whose recording had no source for a kind.
 
     Empty: both did, or neither.
     """
@@ -320,7 +320,7 @@ def _renamed(changes: Sequence[Change], before: Sequence[str], after: Sequence[s
 
 
 def by_position(before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
-    """Return what each name became, where the names of a step, in order, show it.
+    """Return the new name of each name, if the order of names in a step shows it.
 
     Between what is the same in both, stretches of one length stand for one another. What became different things in different places
     became neither, and nothing is what two became. Where less than half is the same, nothing shows it.

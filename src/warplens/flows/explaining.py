@@ -128,7 +128,7 @@ def _mean(values: Sequence[float]) -> float | None:
 def explain(
     before: Sequence[Report], after: Sequence[Report], selection: Selection, steps: str | None = None
 ) -> Explanation | None:
-    """Return what the difference of two sides consists of.
+    """Return the parts of the difference between two sides.
 
     None if a side is too large to be divided, or has nothing to divide.
 
@@ -275,7 +275,7 @@ def _grouped(
 
 
 def _family(part: DifferencePart) -> str:
-    """Return what parts have in common that one change concerns: the class of a kernel, else the name without numbers."""
+    """Return the common key of parts of one change: the class of a kernel, or the name without numbers."""
     if part.kind in (COMPUTE, *ALONE.values()):
         return class_of(part.name)
     return without_numbers(part.name) or part.kind

@@ -199,7 +199,7 @@ def read(path: Path) -> Pending | None:
 
 
 def runner(pending: Pending) -> str | None:
-    """Say who still records: the launcher, or a traced process that outlives it.
+    """Return the recording process: the launcher, or a traced process that outlives it.
 
     None when nobody does.
     """

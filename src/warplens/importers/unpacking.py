@@ -22,7 +22,7 @@ class Unpacking:
         self._taken = self._given = 0
 
     def begin(self, kind: int) -> zlib._Decompress:
-        """Return what unpacks one member."""
+        """Return a decompressor for one member."""
         return zlib.decompressobj(wbits=kind)
 
     def pieces(self, unpack: zlib._Decompress, data: bytes) -> Iterator[bytes]:

@@ -60,7 +60,7 @@ def _choices(only: str | None) -> tuple[list[tuple[str, str, Any]], list[str]]:
 
 
 def check(buffer: Buffer, decoded: Decoded) -> list[str]:
-    """Say what is wrong with the events of the example kernel.
+    """Return the errors in the events of the example kernel.
 
     Empty if every unit has recorded what it should.
     """
@@ -141,14 +141,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _advice(language: str | None) -> str:
-    """Say what to install: what the language says itself, or what is the least."""
+    """Return installation advice: the language's own, or the minimum."""
     if language is None:
         return "A C++ compiler (g++ or clang++) is enough, without a GPU; so is Triton (pip install triton)."
     return f"To install: {' '.join(catalog.find('intrakernel.dsl', language).sections['Install'].split())}"
 
 
 def tell(what: str, decoded: Decoded, path: str) -> None:
-    """Print what was recorded."""
+    """Print the recorded events."""
     print(
         f"{what}: {counted(len(decoded.events), 'event')} of {counted(len(decoded.units), 'warp')} "
         f"in {(decoded.end - decoded.start) / 1000:.1f} us"

@@ -17,7 +17,7 @@ _MOST = 32 << 30  # kernels count in 16-byte steps, and dropped records beyond t
 
 @dataclass(frozen=True)
 class Shape:
-    """How a buffer is divided, and what is recorded into it.
+    """Division of a buffer, and its kinds of records.
 
     Attributes:
         units: how many units (leaders of warps) have a slice.

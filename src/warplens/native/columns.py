@@ -23,7 +23,7 @@ def map_times(source: Int64Array, target: Int64Array, times: Int64Array) -> Int6
 
 
 class Nests:
-    """How push/pop ranges lie within one another; they come in order of start, the longer first, some at a time."""
+    """Nesting of push/pop ranges, which arrive in batches in order of start, the longer first."""
 
     def __init__(self) -> None:
         self._nests = make("nests_new")

@@ -64,7 +64,7 @@ class Type:
         return True
 
     def pass_in(self, value: Any) -> Any:
-        """Return what ctypes passes for a value. TypeError for one of another type."""
+        """Return the ctypes argument of a value. TypeError for a value of another type."""
         raise TypeError("cannot be passed")
 
     def take_out(self, raw: Any, owner: Handle | None) -> Any:

@@ -229,7 +229,7 @@ _TYPES |= {name: kind for kind, (name, _) in enumerate(_layouts.KINDS) if 2 <= k
 
 
 def spec_of(dtype: Any) -> tuple[Spec, Any]:
-    """How samples of a dtype are laid out, and the dtype in NumPy's own form where it is NumPy's.
+    """Layout of a dtype's samples, and the dtype in NumPy's own form if it is NumPy's.
 
     The layout: which class of counter, NVTX's type or a layout, bytes per sample, and (name, kind, offset) of each number
     in it; those are empty if only NumPy can write one.

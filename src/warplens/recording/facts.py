@@ -39,7 +39,7 @@ def process_name(pid: int) -> str:
 
 
 def target() -> dict[str, str | int]:
-    """Return what the report's `targets` table holds about this host."""
+    """Return this host's row of the report's `targets` table."""
     return {
         "os": _os_name(),
         "kernel": platform.release(),

@@ -73,7 +73,7 @@ class RunFacts:
         self._facts.update(values)
 
     def set_cost(self, trace: str, cost_ns: float | None) -> None:
-        """Say what one record of a source costs."""
+        """Return the cost of one record of a source."""
         self._facts["sources"][trace]["cost_ns"] = cost_ns
 
     def traces(self, name: str) -> bool:

@@ -62,7 +62,7 @@ def _taken(relation: duckdb.DuckDBPyRelation, rows: int, size: int) -> tuple[pa.
 
 
 def _fitting(batch: pa.RecordBatch, size: int) -> int:
-    """Return how many of the first rows fit into `size` bytes."""
+    """Return the number of first rows that fit into `size` bytes."""
     low: int = 0
     high: int = batch.num_rows
     if batch.nbytes <= size:

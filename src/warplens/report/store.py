@@ -100,7 +100,7 @@ class Stored:
         return min(begin for begin, _ in self.cuts.values()), max(end for _, end in self.cuts.values())
 
     def rows(self, table: str) -> int:
-        """Return how many rows a table has, a window or not."""
+        """Return the number of rows of a table, with or without a window."""
         return sum(part.manifest.rows(table) for part in self.parts)
 
     def pieces(self, table: str) -> list[TableFile]:

@@ -124,7 +124,7 @@ class RuleCheck(Protocol):
     """What `check` in each unit is."""
 
     def __call__(self, report: Report, selection: Selection, **options: Any) -> list[Finding]:
-        """Return what it finds, most expensive first; MissingData if the report cannot tell."""
+        """Return the findings, most expensive first; raises MissingData if the report lacks the data."""
         ...
 
 
@@ -154,7 +154,7 @@ def graded(finding: Finding, span: int) -> Severity:
 
 
 def priced(finding: Finding) -> int | None:
-    """Return what a fix is expected to win, ns; the bound where no estimate was made.
+    """Return the expected saving of a fix, ns; the bound if there is no estimate.
 
     None if it costs no time.
     """

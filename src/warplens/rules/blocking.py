@@ -49,7 +49,7 @@ class Blocked:
 def blocked(
     report: Report, selection: Selection, condition: str, shortest: float, least: float, times: int
 ) -> list[Blocked]:
-    """Return what blocks, the most expensive first.
+    """Return the blocking calls, the most expensive first.
 
     If there is a GPU it counts on the thread that launches, or steps, while a GPU has nothing to do; else within NVTX ranges, on any
     thread: there a program says that it works.

@@ -89,7 +89,7 @@ def computed(report: Report, selection: Selection, thread: int, begin: int, end:
 
 
 def others_at_work(report: Report, thread: int, waited: Cover) -> int:
-    """Return for how long of a wait (ns) another thread of the run worked.
+    """Return the time of a wait (ns) in which another thread of the run worked.
 
     It ran, or read files and sockets.
     """

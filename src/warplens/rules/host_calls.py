@@ -126,7 +126,7 @@ def cost(
     slower: Slower | None = None,
     held: Held | None = None,
 ) -> Cost:
-    """Return what the calls cost, or (`mine`) some of them.
+    """Return the cost of the calls, or of some (`mine`).
 
     A call that makes the host wait lets the GPU run dry later, when the host is too late with the next work: idle time from the start of a
     call to that of the next one is its doing, up to the time that the host waited, since the host would be ahead by just that. The

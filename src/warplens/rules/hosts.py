@@ -118,7 +118,7 @@ def capital(text: str) -> str:
 
 @once
 def threads(report: Report) -> dict[int, str]:
-    """Return what threads are called, in words that are the same in the next recording."""
+    """Return the names of threads, in words that are the same in the next recording."""
     named = report.sql(
         "SELECT t.thread, t.name, t.tid = p.pid AS main FROM threads t JOIN processes p USING (process)"
     ).to_pylist()

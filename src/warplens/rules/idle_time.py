@@ -56,7 +56,7 @@ def held(report: Report, selection: Selection) -> Held:
 
 
 class IdleLedger:
-    """How long each GPU did nothing in the judged time, by cause, ns; and what of it no finding has yet.
+    """Idle time of each GPU in the judged time by cause, ns, and the part without a finding yet.
 
     Without work that had been launched in time and was held by something that the report does not show.
     """

@@ -45,7 +45,7 @@ def uneven(
 
 
 def cut(report: Report, selection: Selection, of: IntrakernelLaunches, costs: Float64Array) -> Float64Array:
-    """Return what launches cost, ns, of those that reach over an edge of the selection the share inside."""
+    """Return the cost of launches, ns; launches across an edge of the selection count with their share."""
     begin, end = edges(report, selection)
     inside = np.maximum(np.minimum(of.end, end) - np.maximum(of.start, begin), 0)
     return np.asarray(costs * inside / np.maximum(of.end - of.start, 1), np.float64)
@@ -86,7 +86,7 @@ def evidence(
 
 
 def subject(of: IntrakernelLaunches, group: int) -> str:
-    """Return what a group of launches is called, in words that are the same in the next recording."""
+    """Return the name of a group of launches, in words that are the same in the next recording."""
     process, device, name = of.groups[group]
     alike = [key for key in of.groups if key[2] == name]
     where = [f"GPU {device}"] if len({key[1] for key in alike}) > 1 and device >= 0 else []

@@ -263,7 +263,7 @@ def _listed(texts: list[str]) -> str:
 
 
 def meanwhile(report: Report, selection: Selection, waited: DataWaits) -> str:
-    """Return what another thread of the run mostly did in the C library in the meantime.
+    """Return the main C library call of another thread of the run during that time.
 
     Empty: not known.
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ThreadLoad:
-    """How long a thread ran and could have run without a CPU, ns.
+    """Time in which a thread ran, and in which it was ready without a CPU, ns.
 
     `until`: when it was last known to do anything (the report's clock).
 
@@ -57,12 +57,12 @@ def loads(report: Report, selection: Selection) -> list[ThreadLoad]:
 
 
 def cpus(report: Report) -> int:
-    """Return how many CPUs the machine has; 0 if nobody knows."""
+    """Return the number of CPUs of the machine; 0: unknown."""
     return max((row["cpus"] or 0 for row in report.table("targets").to_pylist()), default=0)
 
 
 def used(report: Report, selection: Selection, running: int) -> tuple[float, float | None]:
-    """Return how many CPUs this run used on average, and how many others on the machine did.
+    """Return the average number of CPUs used by this run, and by other programs.
 
     None if nobody knows.
 

@@ -129,7 +129,7 @@ class Events:
         self.release()
 
     def scanned(self, chunk: Chunk) -> int:
-        """Return how many bytes of a chunk were read by now."""
+        """Return the bytes of a chunk that were read so far."""
         return self._read_so_far.get(chunk.offset, (0, 0))[0]
 
     def add_open(self, records: npt.NDArray[Any], facts: npt.NDArray[Any]) -> None:
@@ -310,7 +310,7 @@ class Events:
         return int(native.call("events_late", self._timeline))
 
     def waiting(self) -> tuple[int, int, int]:
-        """Return how many ranges wait, how many records were repaired, and how many range ids are kept."""
+        """Return the numbers of waiting ranges, repaired records and kept range ids."""
         out = np.zeros(3, np.uint64)
         native.call("events_waiting", self._timeline, out)
         return int(out[0]), int(out[1]), int(out[2])

@@ -189,7 +189,7 @@ def read_description(data: bytes, file: str, offset: int) -> Description:
 
 @lru_cache(maxsize=16)
 def _of_version(text: str) -> tuple[Layouts, dict[int, str]] | None:
-    """Read what all processes of one agent say alike, once for all of them.
+    """Read the layout that all processes of one agent share, once for all of them.
 
     None if it is broken, or says more about the process.
     """

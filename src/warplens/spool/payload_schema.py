@@ -255,7 +255,7 @@ def unwrapped(element: Struct | Scalar) -> Struct | Scalar:
 
 
 def signature(element: Element, depth: int = 0) -> str:
-    """Say what a layout holds, for one that has no name: `{x: int32, y: float64[3]}`."""
+    """Describe a layout without a name: `{x: int32, y: float64[3]}`."""
     if isinstance(element, Text):
         return "string"
     if isinstance(element, Scalar):

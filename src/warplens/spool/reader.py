@@ -70,7 +70,7 @@ class Bounds:
 
 
 def identify(path: Path) -> tuple[Head, Process, Layouts]:
-    """Read what a spool file says about itself and its process, and no more of it.
+    """Read only the header of a spool file: itself and its process.
 
     Raises SpoolError as SpoolFile does.
     """

@@ -70,7 +70,7 @@ class CaptureWindows:
 
 
 def read_file(path: Path) -> bytes:
-    """Return what of a control file has a meaning.
+    """Return the used part of a control file.
 
     Empty if there is none, or something else of that name.
     """

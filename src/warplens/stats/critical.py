@@ -64,7 +64,7 @@ def path_notes(path: Path) -> list[str]:
 
 
 def answer(path: Path, what: str, factor: float) -> str:
-    """Return what would be if something took another time, in words.
+    """Return the effect of another time for something, in words.
 
     UsageError if nothing is called so.
     """

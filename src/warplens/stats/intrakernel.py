@@ -30,7 +30,7 @@ def located(report: Report, of: IntrakernelLaunches, group: Int64Array) -> dict[
 
 
 def names(of: IntrakernelLaunches, group: Int64Array) -> pa.Array:
-    """Return what groups of launches are called."""
+    """Return the names of groups of launches."""
     return pa.array([of.groups[at][2] for at in group.tolist()], pa.string())
 
 

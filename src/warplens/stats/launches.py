@@ -35,7 +35,7 @@ def launched(report: Report, selection: Selection, naming: Naming, nvtx: bool) -
 
 
 def nothing_launched(report: Report, selection: Selection) -> MissingData:
-    """Return what to raise where no kernel has its call."""
+    """Return the error for kernels without calls."""
     if report.tables["kernels"] and not report.tables["cuda_api"]:
         return MissingData(
             "does not contain the API calls that its kernels were launched by; record with --trace=cuda."
@@ -61,7 +61,7 @@ def without_call(report: Report, selection: Selection, launches: int) -> str:
 
 
 def no_kernels(report: Report, selection: Selection) -> MissingData:
-    """Return what to raise if there is not a kernel."""
+    """Return the error for a report without kernels."""
     graphs = whole_graphs(report, selection)
     return MissingData(
         f"does not contain CUDA kernel data{selection.place(report)}{f': {graphs}' if graphs else '.'}"

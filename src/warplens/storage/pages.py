@@ -43,7 +43,7 @@ class _Cursor:
 
 
 def unpacked(data: memoryview, begin: int, end: int) -> Iterator[int]:
-    """Yield what each page between two places of a file unpacks to, in bytes. Raises Damaged."""
+    """Yield the unpacked size of each page between two places of a file, in bytes. Raises Damaged."""
     cursor = _Cursor(data, begin)
     while cursor.at < end:
         sizes = _header(cursor)

@@ -111,7 +111,7 @@ class _GroupCursor:
         return self._data[begin : self.at], *number
 
     def list_head(self) -> tuple[int, int]:
-        """Return how many items follow, and their type."""
+        """Return the number of following items, and their type."""
         head = self._byte()
         count = head >> 4
         return (self._varint() if count == 15 else count), head & 15

@@ -104,7 +104,7 @@ class Entities:
         return number
 
     def process_name(self, process: int) -> tuple[str, str]:
-        """Return what a process is called, and the grey words beside it."""
+        """Return the name of a process, and the grey words beside it."""
         row = self.processes.get(process)
         if row is None:
             return f"process {process}", ""
@@ -112,7 +112,7 @@ class Entities:
         return f"{rank_label(row)}{name}", f"pid {row['pid']}"
 
     def thread_name(self, thread: int) -> tuple[str, str]:
-        """Return what a thread is called, and the grey words beside it."""
+        """Return the name of a thread, and the grey words beside it."""
         row = self.threads.get(thread)
         if row is None:
             return f"thread {thread}", ""
@@ -122,16 +122,16 @@ class Entities:
         return ("main" if main and not row["name"] else thread_label(row)), detail
 
     def task_name(self, task: int) -> tuple[str, str]:
-        """Return what a task is called, and the library that it is of."""
+        """Return the name of a task, and its library."""
         row = self.tasks.get(task)
         return (f"task {task}", "") if row is None else (task_label(row), row["library"] or "")
 
     def context_name(self, process: int, context: int) -> str:
-        """Return what a context is called."""
+        """Return the name of a context."""
         return context_label(context, self.contexts.get((process, context)))
 
     def stream_name(self, process: int, context: int, stream: int) -> str:
-        """Return what a stream is called."""
+        """Return the name of a stream."""
         return stream_label(stream, self.streams.get((process, context, stream)))
 
     def device_of(self, process: int, context: int | None, device: int | None) -> int | None:

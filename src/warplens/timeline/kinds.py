@@ -84,7 +84,7 @@ def kind_of(layer: str) -> RowKind:
 
 
 def label_of(layer: str) -> str:
-    """Return what the terminal calls the rows of a layer."""
+    """Return the terminal's name for the rows of a layer."""
     kind = kind_of(layer)
     return kind.label or kind.name
 

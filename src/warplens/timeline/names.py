@@ -26,27 +26,27 @@ def direction(kind: str | None) -> str:
 
 
 def thread_label(row: Mapping[str, Any]) -> str:
-    """Return what the thread of a row of `threads` is called: by its name, else by its id."""
+    """Return the name of a thread (a row of `threads`), or else its id."""
     return str(row["name"] or f"thread {row['tid']}")
 
 
 def task_label(row: Mapping[str, Any]) -> str:
-    """Return what the task of a row of `tasks` is called: by its name, else by its library and number."""
+    """Return the name of a task (a row of `tasks`), or else its library and number."""
     return str(row["name"] or f"{row['library']} {row['task'] & _ROW}")
 
 
 def rank_label(row: Mapping[str, Any]) -> str:
-    """Return what stands before the name of a process that has a rank: `rank 3: `."""
+    """Return the prefix of a process with a rank: `rank 3: `."""
     return "" if row["rank"] is None else f"rank {row['rank']}: "
 
 
 def context_label(context: int, row: Mapping[str, Any] | None) -> str:
-    """Return what a context is called; `row`: of `contexts`, None if it is not there."""
+    """Return the name of a context; `row`: of `contexts`, None if it has none."""
     return _named("Context", context, (row or {}).get("name"))
 
 
 def stream_label(stream: int, row: Mapping[str, Any] | None) -> str:
-    """Return what a stream is called; `row`: of `streams`, None if it is not there."""
+    """Return the name of a stream; `row`: of `streams`, None if it has none."""
     return _named("Stream", stream, stream_name(row))
 
 

@@ -111,7 +111,7 @@ def loop_of(report: Report, selection: Selection, name: str | None) -> MainLoop 
 
 
 def subject(report: Report, selection: Selection, loop: MainLoop | None) -> Subject | None:
-    """Return what leads a run, which has the `loop`; None if the report has no threads."""
+    """Return the leading thread or GPU of a run with the main `loop`; None if the report has no threads."""
     leaders = leading(report, selection)
     gpus = sorted(busy(report, selection).to_pylist(), key=lambda gpu: -gpu["busy"])
     if loop is not None:
@@ -139,7 +139,7 @@ def _longest(report: Report, leaders: Mapping[int, int]) -> int:
 
 
 def kernels_in(report: Report, loop: MainLoop) -> float:
-    """Return how many kernels and graphs an iteration of a loop has."""
+    """Return the number of kernels and graphs per iteration of a loop."""
     inside = Selection(time=(loop.begin - report.origin, loop.end - report.origin))
     where = f"process = {loop.process} AND {during(report, inside)}"
     (row,) = report.sql(

@@ -134,7 +134,7 @@ def _tick(report: Report) -> int:
 
 
 def _asleep(report: Report, thread: int) -> Cover:
-    """Return when a thread waited: by the scheduler, else by what samples saw."""
+    """Return the times in which a thread waited, by the scheduler or else by samples."""
     if report.tables["thread_states"]:
         text = f"""SELECT "start", "end" FROM thread_states WHERE thread = {thread} AND state = 'blocked'"""
         rows = report.sql(text)

@@ -31,7 +31,7 @@ _REQUEST = r"(?i)^(http )?(request|handle[ _]request|GET|POST)\b.*"
 
 
 def run_facts(report: Report, selection: Selection, loop: MainLoop | None) -> dict[str, float]:
-    """Return what is known of a run, by the names of `FACTS`.
+    """Return the known facts of a run, by the names of `FACTS`.
 
     What a recording does not know is not there.
     """
@@ -82,7 +82,7 @@ def _by_phase(report: Report) -> dict[str, int]:
 
 
 def _requests(report: Report) -> int:
-    """Return how many requests a server answered; 0: unknown.
+    """Return the number of requests that a server answered; 0: unknown.
 
     Ranges with such names, else accepted connections.
     """

@@ -60,7 +60,7 @@ class ThreadTime:
 
     @property
     def begun(self) -> int:
-        """How long after its process it was first seen, ns."""
+        """Time from the start of its process to its first sample, ns."""
         return min(max(int(self.samples["start"][0].as_py()) - self.begin, 0), self.whole)
 
 

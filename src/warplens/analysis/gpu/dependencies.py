@@ -66,7 +66,7 @@ def recorded(report: Report) -> Waits:
 
 
 def by_events(gpus: list[GpuWork], waits: Waits) -> dict[tuple[int, int | None], Dependencies]:
-    """Return what is recorded of the streams (device, stream) of the GPUs of one process that waited."""
+    """Return the recorded waits of the streams (device, stream) of one process's GPUs."""
     streams = {(gpu.device, stream): track for gpu in gpus for stream, track in gpu.streams.items()}
     only: dict[int | None, list[tuple[int, int | None]]] = {}
     for key in streams:
@@ -108,7 +108,7 @@ def by_events(gpus: list[GpuWork], waits: Waits) -> dict[tuple[int, int | None],
 
 
 def shortly_before(gpu: GpuWork) -> tuple[Int64Array, Codes]:
-    """Return when the operations of a GPU ended, sorted, and their kinds: what `guessed` looks in."""
+    """Return the ends of a GPU's operations, sorted, and their kinds, for `guessed`."""
     end, kind = (
         np.concatenate([getattr(track, name) for track in gpu.streams.values()]) for name in ("end", "kind")
     )

@@ -110,7 +110,7 @@ def idle(report: Report, selection: Selection, *, per: Per = "device", longer_th
 def pieces(
     report: Report, selection: Selection, *, per: Per = "device", longer_than: int = 0
 ) -> Iterator[IdleSpans]:
-    """Yield what `idle` returns in portions that fit into memory, in no order.
+    """Yield the result of `idle` in portions that fit into memory, in no order.
 
     Each process has one at least, which may be empty.
     """
@@ -157,7 +157,7 @@ def pieces(
 
 
 def _together(gpu: GpuWork, dependencies: dict[tuple[int, int | None], Dependencies]) -> Dependencies | None:
-    """Return what is known of the operations of a GPU, in the order of `GpuWork.together`.
+    """Return facts of a GPU's operations, in the order of `GpuWork.together`.
 
     None if nothing is.
     """

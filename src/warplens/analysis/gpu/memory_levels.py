@@ -94,7 +94,7 @@ class MemoryLevel:
 
 
 def levels(report: Report) -> list[MemoryLevel]:
-    """Return what was recorded, in order of process and device; nothing if no memory was."""
+    """Return the recorded levels, in order of process and device; empty if no memory was recorded."""
     sortable = []
     for place, (series, text) in enumerate(_QUERIES.items()):
         if not report.tables["gpu_memory" if series == "CUDA" else "tensor_memory"]:

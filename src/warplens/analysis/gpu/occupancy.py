@@ -160,7 +160,7 @@ def shares(start: Int64Array, end: Int64Array, window: Window, columns: int) -> 
 
 
 def order(row: GpuRow) -> tuple[int, ...]:
-    """Return what rows are sorted by: process, device, streams before copies."""
+    """Return the sort key of rows: process, device, streams before copies."""
     known = _COPIES.index(row.what) if row.what in _COPIES else len(_COPIES)
     return row.process, row.device, known, _number(row.context), _number(row.stream)
 

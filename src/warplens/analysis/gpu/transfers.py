@@ -33,7 +33,7 @@ class Moved:
 
 
 def moved(report: Report, selection: Selection) -> list[Moved]:
-    """Return what was copied, set and migrated, by process, device, operation and stream.
+    """Return copies, memsets and migrations, by process, device, operation and stream.
 
     Operations keep their whole length.
     """
@@ -97,7 +97,7 @@ def inside(what: Moved, begin: int, end: int) -> Float64Array:
 
 
 def in_bins(what: Moved, edges: Float64Array) -> Float64Array:
-    """Return how many bytes were moved between each two edges."""
+    """Return the bytes moved between each two edges."""
     length = (what.end - what.start).astype(np.float64)
     lasting = length > 0
     # A copy of 100 bytes from 10 to 20 moves 10 bytes/ns: its rate rises by 10 at 10 and falls by

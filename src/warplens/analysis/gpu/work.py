@@ -96,11 +96,11 @@ class GpuWork:
         return {stream: pieces[0] for stream, pieces in self.parts.items()}
 
     def together(self) -> WorkTrack:
-        """Return what ran on all streams, one after the other: in no order."""
+        """Return the work of all streams, stream by stream."""
         return concatenated([piece for pieces in self.parts.values() for piece in pieces])
 
     def merged(self) -> WorkTrack:
-        """Return what ran on all streams together, in order."""
+        """Return the work of all streams together, in order of time."""
         return ordered(self.together())
 
 

@@ -60,14 +60,14 @@ def inside_warps(report: Report, launch: int, window: Window, most: int) -> tupl
 
 
 def region_cells(report: Report, window: Window, columns: int, units: Sequence[int], depth: int) -> pa.Table:
-    """Return what `occupancy.cells` does of the regions of warps, whose keys are in `thread`."""
+    """Return `occupancy.cells` for the regions of warps; `thread` has the keys of the warps."""
     return cells_of(
         report, _REGIONS.format(units=listed(units)), window, columns=columns, only="", depth=depth
     )
 
 
 def region_lanes(report: Report, units: Sequence[int]) -> dict[int, int]:
-    """Return how many lanes the regions of each warp need."""
+    """Return the number of lanes that the regions of each warp need."""
     rows = report.sql(
         f"SELECT thread, max(depth) + 1 AS lanes FROM {_REGIONS.format(units=listed(units))} GROUP BY thread"
     )

@@ -45,7 +45,7 @@ def states(
     *,
     stretches: bool = False,
 ) -> States:
-    """Return what the blocks of a piece do.
+    """Return the activity of the blocks of a chunk.
 
     Args:
         piece: regions of whole blocks.

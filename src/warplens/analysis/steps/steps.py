@@ -127,7 +127,7 @@ _BY_PROFILER = "ProfilerStep"
 
 
 def _group(message: str, name: str | None) -> str | None:
-    """Return what a range's steps are called together; None if it is no step."""
+    """Return the common name of a range's steps; None if it is not a step."""
     if name is not None:
         return name if message == name or base_name(message) == name else None
     if _PROFILER.fullmatch(message):

@@ -151,7 +151,7 @@ def command(
 
 
 def _number(text: str) -> int | None:
-    """How many findings are explained; None: all."""
+    """Number of explained findings; None: all."""
     if text.lower() == "all":
         return None
     if not (text.isascii() and text.isdecimal()):

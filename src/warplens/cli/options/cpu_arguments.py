@@ -99,7 +99,7 @@ _PLACES = ("process-tree", "cpu", "none", "system-wide")
 
 
 def cpu_options(given: Mapping[str, str], unasked: CpuOptions = _NOTHING) -> CpuOptions:
-    """Return what `given` says, which maps long names to texts (`true` and `false` for flags).
+    """Parse `given`, which maps long names to texts (`true` and `false` for flags).
 
     UsageError for nonsense.
 
@@ -146,7 +146,7 @@ def cpu_options(given: Mapping[str, str], unasked: CpuOptions = _NOTHING) -> Cpu
 
 
 def instead_of_asked(given: Mapping[str, str]) -> str | None:
-    """Return what to say where something else is done than asked; None if it is not."""
+    """Return a note about an option with a different effect than requested, or None."""
     if given.get("--backtrace", "").lower() != "lbr":
         return None
     return "-b lbr: warplens does not read branch records; it unwinds by tables, as with -b dwarf."

@@ -54,7 +54,7 @@ _DEFAULT_NS = 1000
 
 
 def cuda_options(given: Mapping[str, str]) -> CudaOptions:
-    """Return what `given` says, which maps long names to texts (`true` and `false` for flags).
+    """Parse `given`, which maps long names to texts (`true` and `false` for flags).
 
     UsageError for nonsense.
     """

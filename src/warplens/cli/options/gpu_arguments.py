@@ -31,7 +31,7 @@ _LEAST, MOST = 0.1, 100.0
 
 
 def gpu_metrics(given: Mapping[str, str]) -> GpuMetrics:
-    """Return what `given` says, which maps long names to texts; UsageError for nonsense."""
+    """Parse `given`, which maps long names to texts; UsageError for an invalid value."""
     base = GpuMetrics()
     devices = given.get("--gpu-metrics-devices")
     kind = given.get("--gpu-metrics")
@@ -51,7 +51,7 @@ def gpu_metrics(given: Mapping[str, str]) -> GpuMetrics:
 
 
 def slower_than_asked(given: Mapping[str, str]) -> str | None:
-    """Return what to say where the frequency that nsys would take is more than there is.
+    """Return a note if nsys's frequency exceeds the maximum here.
 
     None if it is not.
     """

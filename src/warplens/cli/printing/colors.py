@@ -32,7 +32,7 @@ def colored(choice: str) -> bool:
 
 
 def palette() -> int:
-    """Return how many colours the terminal says it has: 256 or 2^24."""
+    """Return the number of colours of the terminal: 256 or 2^24."""
     return 1 << 24 if os.environ.get("COLORTERM", "") in ("truecolor", "24bit") else 256
 
 

@@ -171,7 +171,7 @@ def _per(difference: Difference, kind: str) -> str:
 
 
 def _count(change: Change) -> str:
-    """How often on each side, once where that is the same."""
+    """The count of each side, once if they are equal."""
     counts = [f"{side.count:.4g}" for side in (change.before, change.after) if side]
     return counts[0] if len(set(counts)) == 1 else " -> ".join(counts)
 

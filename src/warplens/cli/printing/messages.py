@@ -26,7 +26,7 @@ def tell(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Print what went wrong: its first line as the error, what to do about it below."""
+    """Print an error: its first line as the error, the advice below."""
     first, _, rest = text.strip().partition("\n")
     head = styled("warplens: ", bold=True) + styled("error: ", fg="red", bold=True)
     tell("\n  ".join([head + first, *rest.splitlines()]))

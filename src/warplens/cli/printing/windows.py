@@ -54,7 +54,7 @@ def lines(rows: Sequence[Mapping[str, Any]], origin: int, most: int = _MOST) -> 
 
 
 def why(row: Mapping[str, Any], before: Mapping[str, Any]) -> str:
-    """Say what opened and closed a window.
+    """Return the events that opened and closed a window, in words.
 
     `before`: the one before it, which a flight recorder may have saved and gone on.
     """

@@ -54,7 +54,7 @@ def column_values(series: CounterSeries, window: Window, columns: int) -> Float6
 
 
 def _held(series: CounterSeries, times: Float64Array, end: int) -> Float64Array:
-    """Return what holds at each of some times."""
+    """Return the value at each of some times."""
     if series.facts["interpolation"] == "point":
         return np.full(len(times), np.nan)
     if series.facts["interpolation"] is None:

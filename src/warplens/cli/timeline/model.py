@@ -30,7 +30,7 @@ class Bar:
 
     @property
     def width(self) -> int:
-        """How many columns."""
+        """Number of columns."""
         return self.last - self.first + 1
 
 
@@ -70,7 +70,7 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Level:
-    """How busy something was: the share of each column, 0 to 1."""
+    """Busy share of each column, 0 to 1."""
 
     label: str
     shares: tuple[float, ...]

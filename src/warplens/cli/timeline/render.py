@@ -94,12 +94,12 @@ class Style:
 
     @property
     def gutter(self) -> int:
-        """How many characters the labels take, the space behind them included."""
+        """Width of the labels in characters, with the space after them."""
         return min(_WIDEST_LABEL, max(self.width // 5, 12))
 
     @property
     def columns(self) -> int:
-        """How many columns are left for time."""
+        """Number of columns for time."""
         return self.width - self.gutter
 
     @property

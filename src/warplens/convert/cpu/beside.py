@@ -16,7 +16,7 @@ _MOST = 2  # each thread holds rows and their tables: memory has a budget
 
 
 def cores() -> int:
-    """Return how many things are worth doing at once here."""
+    """Return the number of useful parallel jobs on this machine."""
     return min(len(os.sched_getaffinity(0)), _MOST) if hasattr(os, "sched_getaffinity") else 1
 
 

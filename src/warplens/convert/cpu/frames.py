@@ -145,7 +145,7 @@ def look_up(wide: Mapping[str, WideRecords], strings: Strings, process: Process,
 def _natives(
     records: WideRecords, order: Int64Array, known: dict[int, Module], process: Process, symbols: Symbols
 ) -> Natives:
-    """Return what is known of the frames in `order` that are native code."""
+    """Return facts of the native frames in `order`."""
     natives = Natives(len(order))
     kind = records.column("domain")[order]
     rows = np.flatnonzero((kind == KERNEL) & (records.column("name")[order] == 0))
@@ -166,7 +166,7 @@ def _lines(line: Int64Array) -> pa.Array:
 
 
 def _depths(parent: Int64Array) -> npt.NDArray[np.int32]:
-    """Return how many frames are below each, from the rows of their parents.
+    """Return the depth of each frame, from the rows of their parents.
 
     -1: none; parents come before them.
     """

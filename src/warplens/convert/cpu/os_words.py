@@ -132,14 +132,14 @@ def on_socket(target: str | None) -> int:
 
 
 def operation(name: str | None) -> str:
-    """Return what a function does to a file."""
+    """Return the operation of a function on a file."""
     return next(
         (operation for operation, pattern in _OPERATION if re.fullmatch(pattern, name or "")), "other"
     )
 
 
 def moves(name: str | None) -> bool:
-    """Say whether what a function returns is how many bytes it moved."""
+    """Return whether a function returns the number of bytes that it moved."""
     return re.fullmatch(_MOVED, name or "") is not None
 
 

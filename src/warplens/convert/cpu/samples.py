@@ -80,7 +80,7 @@ class ThreadStates:
 
 
 def weight_of(fields: npt.NDArray[Any]) -> tuple[pa.Array, pa.Array]:
-    """Return how many ticks, and the time that they stand for."""
+    """Return the number of ticks and the time that they stand for."""
     count = fields["count"].astype(np.int64)
     interval = np.minimum(fields["interval"].astype(np.uint64), LATEST).astype(np.int64)
     return pa.array(count), pa.array(

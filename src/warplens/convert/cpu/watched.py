@@ -38,7 +38,7 @@ class Watched:
             yield self._whole(piece)
 
     def finish(self) -> Iterator[tuple[Piece, Int64Array]]:
-        """Return what lies behind the last range."""
+        """Return the address after the last range."""
         while (piece := self._next()) is not None:
             self._find({}, len(self._time))
             yield self._whole(piece)

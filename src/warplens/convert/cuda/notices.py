@@ -166,7 +166,7 @@ def notes(records: WideRecords | None, strings: Strings, pid: int) -> list[Note]
 
 
 def odd(tally: Tally, lost: int, backtraces: int, pid: int) -> list[Note]:
-    """Return what was met that could not be used or looks wrong.
+    """Return notes about unusable or suspicious records.
 
     `lost`: kernels without a name; `backtraces`: calls that wanted a stack and have none.
     """

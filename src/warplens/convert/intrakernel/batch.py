@@ -61,7 +61,7 @@ class Batch:
         return True
 
     def decoded(self) -> tuple[Decoded, Array] | None:
-        """Return what all pieces hold, and the launch of each unit.
+        """Return the contents of all chunks, and the launch of each unit.
 
         None if something is odd, and each has to be looked at alone.
         """

@@ -48,7 +48,7 @@ def match_graphs(launches: Launches, kernels: dict[str, Int64Array], row: Int64A
 def _pairs(
     launches: Launches, kernels: dict[str, Int64Array], mine: Int64Array, theirs: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """Return what may belong together: launches, and the last matching kernel of each node."""
+    """Return possible matches: launches, and the last matching kernel of each node."""
     parts = [
         _last_runs(launches, kernels, *some)
         for some in _windows(launches, kernels["start"][theirs], mine, theirs=theirs)

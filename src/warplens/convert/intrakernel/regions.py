@@ -49,7 +49,7 @@ class Regions:
     _codes: dict[str, int] = field(default_factory=dict)  # of tags
 
     def add(self, decoded: Decoded, where: Where) -> None:
-        """Take what one piece of a launch holds, or several pieces that were decoded together."""
+        """Add one chunk of a launch, or several chunks that were decoded together."""
         units, events = decoded.units, decoded.events
         base = self.first + self._unit_rows
         self._unit_rows += len(units)
@@ -90,7 +90,7 @@ class Regions:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was gathered."""
+        """Write the gathered rows."""
         if self._units:
             self.write("intrakernel_units", self._unit_table(_joined(self._units)))
         if self._events:

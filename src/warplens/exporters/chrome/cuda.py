@@ -30,7 +30,7 @@ _METRICS = (1 << 25) + (1 << 24)  # ids of processes, above those that there are
 
 
 def cuda_and_cpu(report: Report, tracks: Tracks) -> Iterator[list[str]]:
-    """Yield what CUDA did, what threads did on the CPU, and names for the rows of both."""
+    """Yield CUDA's events, the CPU side of threads, and the names of both rows."""
     gpu, cpu = CudaTracks.of(report, tracks), CpuTracks.of(report, tracks)
     inside = InsideTracks.of(report, tracks, gpu)
     within = (

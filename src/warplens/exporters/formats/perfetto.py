@@ -360,7 +360,7 @@ class _Writer:
         return clocks or [(first.origin, first.origin + first.realtime_offset)]
 
     def _drain(self, encoder: native.Handle) -> None:
-        """Write what describes the batch, then the batch."""
+        """Write the batch after its descriptors."""
         new = [
             entry
             for interned in (self.names, self.categories, self.notes, self.texts)
@@ -382,7 +382,7 @@ class _Writer:
         native.call("perfetto_clear", encoder)
 
     def _about(self, family: int) -> Mapping[str, int]:
-        """Return what a family of tracks shows, by the keys of the report."""
+        """Return the contents of a family of tracks, by the keys of the report."""
         if family >= self.tracks.families:
             return self.rows[family - self.tracks.families].about
         process, thread = self.tracks.owner(family)

@@ -40,7 +40,7 @@ _GPU = {
 
 
 def export(writer: Writer, interval: int) -> None:
-    """Write what made the file. `interval`: what a sample stands for (ns)."""
+    """Write the file's producer. `interval`: weight of a sample (ns)."""
     version = ".".join(map(str, SCHEMA))
     told = {
         "EXPORT_PRODUCT_NAME": "warplens",
@@ -212,7 +212,7 @@ def devices(writer: Writer, report: Report) -> None:
 
 
 def metrics(writer: Writer, report: Report) -> None:
-    """Write what the GPUs' counters said; their kind tells the host and the GPU."""
+    """Write the values of the GPUs' counters; their kind encodes host and GPU."""
     if not report.tables["gpu_metrics"]:
         return
     units = {unit: word for word, unit in reversed(labels.METRIC_UNITS.items())}

@@ -23,7 +23,7 @@ CHAINS = {
 
 
 def rows(report: Report, text: str) -> Iterator[pa.RecordBatch]:
-    """Yield what a SELECT finds; `q` and `g` in it are processes and threads with nsys' ids."""
+    """Yield the rows of a SELECT; `q` and `g` in it are processes and threads with nsys' ids."""
     return batches(report, (IDS + text).replace("$origin", str(report.origin)))
 
 

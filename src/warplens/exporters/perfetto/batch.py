@@ -95,6 +95,6 @@ class Interned:
         return known
 
     def take_new(self) -> list[bytes]:
-        """Return what was numbered since the last call, encoded."""
+        """Return the entries numbered since the last call, encoded."""
         new, self._new = self._new, []
         return new

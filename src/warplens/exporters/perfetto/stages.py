@@ -55,7 +55,7 @@ class Stages:
         self._device = np.array([row.about.get("device", 0) for row in rows], np.int32)
 
     def interned(self) -> Iterator[bytes]:
-        """Yield what the events refer to, as fields of InternedData."""
+        """Yield the references of the events, as fields of InternedData."""
         for index, pid in enumerate(self._pids):
             yield message(_CONTEXTS, number(1, index + 1), number(2, pid), number(3, _CUDA))
         for index, name in enumerate(_NAMES):

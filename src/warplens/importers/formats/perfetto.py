@@ -109,7 +109,7 @@ def _begins_with_packets(head: bytes) -> bool:
 
 
 def _begins_with_message(packet: bytes) -> bool:
-    """Say whether a packet begins with a message, as one does that is longer than what was read of it."""
+    """Return whether a packet begins with a message, even if only a part of it was read."""
     tag = packet[0] if packet[0] < 0x80 or len(packet) < 2 else packet[0] & 0x7F | packet[1] << 7
     return tag & 7 == 2 and tag >> 3 in _KNOWN
 

@@ -138,14 +138,14 @@ class _Taken:
         self.count += len(ticks)
 
     def finish(self) -> tuple[int, list[SampledThread]]:
-        """Return how many ns a sample stands for, and the threads."""
+        """Return the weight of a sample (ns), and the threads."""
         tick = _median(self._steps) * 1000 or self._recording.header.interval * 1000 or 1000
         return tick, [
             rows.finish(tick, exceptions=bool(self._states & EXCEPTION)) for rows in self._rows.values()
         ]
 
     def notices(self, tick: int) -> list[dict[str, Any]]:
-        """Return what is to be known about the samples."""
+        """Return notes about the samples."""
         asked = self._recording.header.interval
         texts = [
             f"Python {self._recording.header.python}; {asked:,} us between samples were requested, {tick / 1000:,.0f} us are usual"

@@ -155,7 +155,7 @@ class _Payloads:
         }
 
     def row(self, number: int | None) -> dict[str, Any]:
-        """Return what event `number` says, only what it does say; empty for None."""
+        """Return the given fields of event `number`; empty for None."""
         if number is None:
             return {}
         value = {name: column[number] for name, column in self._columns.items()}

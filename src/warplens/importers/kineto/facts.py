@@ -81,7 +81,7 @@ def check(source: Path, trace: KinetoTrace, pieces: TextPieces) -> None:
 
 
 def counted(trace: KinetoTrace) -> None:
-    """Say what was left out or changed, and why."""
+    """Note omissions and changes, with their reasons."""
     counts = trace.counts
     for name, severity, code, message in (
         ("no_time", "warning", "no-time", "events without a time that can be were left out"),

@@ -49,7 +49,7 @@ class TraceParser:
         self.counts = dict(zip(COUNTS, values[len(FACTS) :], strict=True))
 
     def rows(self, kind: str) -> int:
-        """Return how many events of a kind there are."""
+        """Return the number of events of a kind."""
         return int(native.call("trace_rows", self._trace, _KIND[kind]))
 
     def take(self, kind: str, name: str) -> Column:

@@ -66,7 +66,7 @@ class TextPieces:
             piece = read(_PIECE)
 
     def _unpacked(self, source: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield what is in the packed pieces.
+        """Yield the content of the compressed members.
 
         It is unpacked in small steps: what is lost at a broken place is one of them.
         """
@@ -94,7 +94,7 @@ class TextPieces:
 
 
 def _ahead(source: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield what `source` yields, made by another thread in the meantime."""
+    """Yield the items of `source`, which another thread produces ahead."""
     queue: Queue[bytes | BaseException | None] = Queue(_AHEAD)
     over = threading.Event()
 

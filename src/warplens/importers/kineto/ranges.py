@@ -225,7 +225,7 @@ def _nested(
 def _payloads(
     trace: KinetoTrace, event: str, process: Int64Array, ids: Int64Array, payload: Int64Array
 ) -> None:
-    """Write what events carry as JSON, of those that carry something."""
+    """Write the payloads of events as JSON, for events with a payload."""
     with_payload = np.flatnonzero(payload >= 0)
     if len(with_payload):
         none = np.zeros(len(with_payload), bool)

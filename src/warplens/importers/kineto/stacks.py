@@ -165,7 +165,7 @@ def _frames(
 
 
 def _levels(depth: Int32Array, parent: Int64Array, rows: Int64Array) -> Int64Array:
-    """Return how many calls are around each row: its depth, unless calls cross."""
+    """Return the number of calls around each row: its depth, unless calls cross."""
     level = np.zeros(len(parent), np.int64)
     level[rows] = np.where(parent[rows] < 0, 0, depth[rows])
     inner = rows[parent[rows] >= 0]

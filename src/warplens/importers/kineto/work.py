@@ -228,7 +228,7 @@ class KinetoWork:
         )
 
     def finish(self) -> None:
-        """Say what has no call."""
+        """Note operations without a call."""
         for kind, count in self.without.items():
             message = (
                 f"{kind} whose launch is not in the file (before the recording, or removed): their "

@@ -157,7 +157,7 @@ class Chains:
 
 
 def _described(symbol: str, module: str, flags: int) -> dict[str, Any]:
-    """Return what a frame is: nsys gives Python's the source file as module."""
+    """Return the kind of a frame: nsys writes the source file of Python frames as module."""
     kernel, python = flags & 1 or module.startswith("[kernel"), _PYTHON.match(module)
     if python and not kernel:
         file, line, whole = python.groups()

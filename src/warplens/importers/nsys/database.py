@@ -38,7 +38,7 @@ class Database(ABC):
 
     @abstractmethod
     def count(self, table: str) -> int:
-        """Return how many rows a table has; 0 if it is absent."""
+        """Return the number of rows of a table; 0 if it is absent."""
 
     @abstractmethod
     def read(

@@ -29,7 +29,7 @@ _MACHINE = 48  # bits below a global id's machine
 
 
 def settings(database: Database) -> dict[str, str]:
-    """Return what the file says about its export and its capture, without environments.
+    """Return the file's facts about its export and capture, without environment variables.
 
     The first of several values counts.
     """

@@ -49,7 +49,7 @@ class TablesFolder(Database):
         """Close nothing: files are open while they are read only."""
 
     def count(self, table: str) -> int:
-        """Return how many rows a table has."""
+        """Return the number of rows of a table."""
         if table not in self.tables:
             return 0
         if table not in self._counts:

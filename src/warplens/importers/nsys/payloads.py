@@ -180,7 +180,7 @@ def _definitions(context: NsysContext) -> dict[tuple[int, int], _Row]:
 
 
 def _signature(definition: _Row, domain: int, made: dict[tuple[int, int], _Row]) -> str:
-    """Say what a layout without a name holds."""
+    """Describe a layout without a name."""
     try:
         return layouts.signature(
             layouts.parse(definition, lambda number: made.get((domain, number), made.get((0, number))))

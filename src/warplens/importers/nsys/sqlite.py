@@ -62,7 +62,7 @@ class SqliteFile(Database):
         self._connection.close()
 
     def count(self, table: str) -> int:
-        """Return how many rows a table has."""
+        """Return the number of rows of a table."""
         return self._filled(table)[0] if self.has(table) else 0
 
     def read(

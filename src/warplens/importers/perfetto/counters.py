@@ -115,7 +115,7 @@ def _samples(context: PerfettoContext, time: Int64Array, keys: Int64Array) -> No
 
 
 def _memory(context: PerfettoContext, time: Int64Array, memory_tracks: list[tuple[int, Any, int]]) -> None:
-    """Write what a process had on a device, as steps: what grew was allocated, what shrank was freed."""
+    """Write the memory of a process on a device as allocations (growth) and frees (shrinkage)."""
     samples = context.trace.samples
     pieces = []
     for track, about, report in memory_tracks:

@@ -29,7 +29,7 @@ class Details:
         self._place = np.full(len(trace.events["time"]), -1, np.int64)
 
     def of(self, rows: Int64Array, name: str) -> DetailColumn | None:
-        """Return what the events `rows` (rows of events) say under a name.
+        """Return the details of the events `rows` under a name.
 
         None if none says anything.
         """

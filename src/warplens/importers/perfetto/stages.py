@@ -108,7 +108,7 @@ def _kind(text: str) -> str:
 
 
 def _hardware(context: PerfettoContext, rows: Int64Array) -> None:
-    """Write what the stages name, unless warplens's own tables do."""
+    """Write the names in the stages, unless warplens's own tables have them."""
     if context.own.rows("contexts") or context.own.rows("devices"):
         return
     process = context.place("process", rows)

@@ -167,7 +167,7 @@ class PerfettoTrace:
             ) from error
 
     def _whole(self, data: bytes) -> bytearray:
-        """Return what is packed with gzip, all members of it, without the zeros behind the last."""
+        """Return the content of all gzip members, without the zeros after the last."""
         unpacked_data = bytearray()
         try:
             while data := data.lstrip(b"\0"):
@@ -178,7 +178,7 @@ class PerfettoTrace:
         return unpacked_data
 
     def _unpacked(self, data: bytes, kind: int) -> tuple[bytearray, bytes]:
-        """Return what is packed, and what lies behind it. Raises zlib.error, ReportError."""
+        """Return the unpacked content, and the bytes after it. Raises zlib.error, ReportError."""
         unpacked, unpack = bytearray(), self._unpacking.begin(kind)
         for piece in self._unpacking.pieces(unpack, data):
             unpacked += piece

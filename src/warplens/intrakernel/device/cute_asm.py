@@ -110,7 +110,7 @@ def end(plan: Plan, values: tuple[Any, ...], *, loc: Any = None, ip: Any = None)
 
 
 def in_loop() -> bool:
-    """Whether what is emitted now goes into a loop of the kernel.
+    """Whether the current instruction goes into a loop of the kernel.
 
     False if this release does not tell.
     """

@@ -164,7 +164,7 @@ def _batches(operations: TrainingOperations, rows: slice) -> list[int]:
 
 
 def _together(kind: str, stage: int, dp_rank: int, sequence: object, last: int) -> Key:
-    """Return what the parts of one node have in common."""
+    """Return the common fields of the parts of one node."""
     if kind in _TRANSFERS:
         direction, sender = _TRANSFERS[kind]
         return direction, stage + sender, dp_rank, sequence

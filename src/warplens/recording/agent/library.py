@@ -265,7 +265,7 @@ class Agent:
         return bool(self._charge(control, count) == 0)
 
     def pair_cost(self, directory: Path, pairs: int = 20_000) -> float | None:
-        """Return what one push/pop costs here, in ns.
+        """Return the cost of one push/pop on this machine, ns.
 
         None if it cannot be measured in `directory`.
         """

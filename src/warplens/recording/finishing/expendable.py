@@ -147,7 +147,7 @@ def close_all_but(*kept: int) -> None:
 
 
 def flush_output() -> None:
-    """Write what the standard streams hold, as far as they take it."""
+    """Flush the standard streams, as far as they accept data."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.flush()

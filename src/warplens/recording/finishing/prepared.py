@@ -53,7 +53,7 @@ class Prepared:
         os.close(answer)
 
     def finish(self, request: Mapping[str, Any]) -> tuple[bool, str | None] | None:
-        """Return what the work returns, or False and how the child ended. Ctrl-C reaches the work once.
+        """Return the result of the work, or False and the child's exit status. Ctrl-C reaches the work once.
 
         None: the child has not loaded the packages, and did nothing.
         """

@@ -119,7 +119,7 @@ class Nvml:
         return float(memory.used)
 
     def power(self, gpu: Gpu) -> float:
-        """Return what it draws, W."""
+        """Return the power draw, W."""
         return self._number("nvmlDeviceGetPowerUsage", gpu) / 1000
 
     def clock(self, gpu: Gpu, kind: int) -> float:
@@ -141,7 +141,7 @@ class Nvml:
         return float(value.value)
 
     def has_gpm(self, gpu: Gpu) -> bool:
-        """Say whether it counts what its parts do (GPM): Hopper and later do."""
+        """Return whether the GPU has GPM metrics: Hopper and later do."""
         support = _Support(_GPM_VERSION, 0)
         try:
             self._call("nvmlGpmQueryDeviceSupport", gpu.handle, ctypes.byref(support))
@@ -162,7 +162,7 @@ class Nvml:
     def gpm_between(
         self, first: ctypes.c_void_p, second: ctypes.c_void_p, metrics: Sequence[int]
     ) -> list[float | None]:
-        """Return what NVML's `metrics` were between two readings.
+        """Return the values of NVML's `metrics` between two readings.
 
         None if this GPU has no such.
         """

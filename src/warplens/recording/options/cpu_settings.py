@@ -30,7 +30,7 @@ _BACKTRACES = {"none": 0, "auto": 1, "fp": 2, "dwarf": 3}
 
 
 def cpu_settings(options: CaptureOptions) -> CpuSettings:
-    """Return what the control file says of the CPU side."""
+    """Return the CPU settings of the control file."""
     cpu, trace = options.cpu, options.trace
     chosen = {
         PYTHON_SAMPLES: cpu.python_sample,

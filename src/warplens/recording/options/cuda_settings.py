@@ -17,7 +17,7 @@ _LONGEST_NS = 0xFFFFFFFF
 
 
 def cuda_settings(options: CaptureOptions) -> CudaSettings:
-    """Return what the control file says of CUDA: nothing is on where `trace` does not name it."""
+    """Return the CUDA settings of the control file; all off unless `trace` names CUDA."""
     if "cuda" not in options.trace:
         return CudaSettings(flush_ms=0)
     cuda = options.cuda

@@ -29,7 +29,7 @@ def switched_on(traces: Iterable[str], environment: Mapping[str, str]) -> dict[s
 
 
 def silenced(traces: Iterable[str], environment: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Return what keeps libraries of `traces` silent all the same: trace, variable, value."""
+    """Return the settings that silence libraries of `traces`: trace, variable, value."""
     found = []
     for trace in traces:
         name = VERBOSE.get(trace, trace)

@@ -16,7 +16,7 @@ _TEXTS_SIZE = 4096  # kControlTextsSize in format.h
 
 
 def settings(options: CaptureOptions) -> CaptureSettings:
-    """Return what the control file says of `options`; UsageError if it cannot say that."""
+    """Return the control file's settings for `options`; UsageError if they do not fit."""
     trigger = options.capture_range
     if options.start_later and trigger == "none":
         trigger = "cudaProfilerApi"  # so that `with warplens.capture():` counts in a program that waits for commands

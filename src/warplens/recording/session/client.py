@@ -57,7 +57,7 @@ def chosen(found: Sequence[Entry], session: str | None) -> Entry:
 
 
 def gone(entry: Entry) -> str:
-    """Say what became of a session without launcher."""
+    """Return the end of a session without launcher, in words."""
     note = entry.note
     process = f" (process {note.pid})" if note.pid else ""
     text = f"The launcher of session {note.name}{process} was killed."

@@ -68,7 +68,7 @@ class Attendant:
         return self._note.name
 
     def describe(self, report: Path, part: Path, command: tuple[str, ...]) -> None:
-        """Say what is recorded where: `part` is the note in the report that it is not finished."""
+        """Note the place of the recording: `part` is the unfinished part's note in the report."""
         self._note = replace(self._note, report=str(report), part=str(part), command=command)
         if self._membership is not None:
             with contextlib.suppress(OSError):  # found by its name all the same

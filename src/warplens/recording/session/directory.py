@@ -40,7 +40,7 @@ class Note:
     command: tuple[str, ...] = ()
 
     def unfinished(self) -> bool:
-        """Whether the report still waits for what this session recorded."""
+        """Whether the report still waits for this session's recording."""
         return bool(self.part) and os.path.exists(self.part)
 
 

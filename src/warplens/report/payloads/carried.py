@@ -38,7 +38,7 @@ class Carried:
 
 
 def carried(report: Report, kind: str, ids: Int64Array, shape: Callable[[Carried], T]) -> dict[int, T]:
-    """Return what the events `ids` of one kind (`range`, `mark`, `sample`) carry.
+    """Return the payloads of the events `ids` of one kind (`range`, `mark`, `sample`).
 
     Those without a payload are left out.
 

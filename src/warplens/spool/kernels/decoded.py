@@ -74,7 +74,7 @@ class Decoded:
     notes: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        """Say how much there is in a line, and what is missing."""
+        """Describe content and losses in one line."""
         took = f"{(self.end - self.start) / 1000:.1f} us" if len(self.units) else "nothing recorded"
         return f"<{counted(len(self.events), 'event')} of {counted(len(self.units), 'unit')}, {'; '.join([took, *self.losses()])}>"
 
@@ -94,7 +94,7 @@ class Decoded:
         return int(np.count_nonzero(~self.units["ended"]))
 
     def losses(self) -> list[str]:
-        """Say what is missing and what would have kept it; empty if nothing is."""
+        """Describe losses and how to avoid them; empty if there are none."""
         said = []
         if self.dropped:
             hit = int(np.count_nonzero(self.units["dropped"]))

@@ -154,7 +154,7 @@ def _claims(head: Array) -> bool:
 
 
 def _wanted(head: Array, generation: int) -> int:
-    """Return how many slices the launch wanted, as far as a kernel reported it.
+    """Return the number of slices that the launch needed, if a kernel reported it.
 
     The highest number of a unit without a slice, plus one.
     """

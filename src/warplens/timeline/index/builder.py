@@ -118,7 +118,7 @@ class IndexBuilder:
         self._drain()
 
     def commit(self) -> None:
-        """Write what is left and give the file its name. Raises OSError."""
+        """Write the rest and rename the file. Raises OSError."""
         if native.call("index_builder_disordered", self._native):
             self._file.flush()
             with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:

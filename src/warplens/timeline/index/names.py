@@ -65,7 +65,7 @@ class IndexNames:
         return self._layer_names[at] if at < len(self._layer_names) else ""
 
     def count(self, number: int) -> int:
-        """Return how many slices have it."""
+        """Return the number of slices with this name."""
         return int(self._records["count"][number]) if 0 <= number < len(self) else 0
 
     def search(self, text: str, regex: bool = False) -> npt.NDArray[np.uint32]:

@@ -37,11 +37,11 @@ class Workers:
         self._waiting = 0
 
     async def quick(self, work: Work) -> Any:
-        """Return what work of milliseconds returns."""
+        """Return the result of work that takes milliseconds."""
         return await asyncio.wrap_future(self._quick.submit(work))
 
     async def sql(self, work: Work) -> Any:
-        """Return what a question returns that ends itself when it takes too long.
+        """Return the answer of a request that ends itself if it takes too long.
 
         Busy where too many wait.
         """
