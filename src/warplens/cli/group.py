@@ -16,13 +16,13 @@ import click
 from warplens import catalog
 from warplens._version import __version__
 from warplens.cli.checks import packages
-from warplens.cli.light import without_pandas
+from warplens.cli.light import import_lightly
 from warplens.cli.printing.messages import BROKEN_PIPE, INTERRUPTED, complain, drop_output
 from warplens.errors import UsageError, WarplensError
 
 FAMILY = "cli.commands"
 _HELP = """\b
-See where the time of a program goes: annotate it, record it, ask, look.
+Show where the time of a program goes: annotate, record, query and view it.
 
 \b
   warplens profile -o run python train.py     record a program
@@ -141,7 +141,7 @@ def run(arguments: Sequence[str] | None) -> int:
 
     What goes wrong is printed here and nowhere else.
     """
-    without_pandas()
+    import_lightly()
     if sys.stdout is None:  # closed by the parent process
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
     try:
@@ -158,7 +158,9 @@ def run(arguments: Sequence[str] | None) -> int:
 
         path, known = (error.ctx.command_path, [*_names(error.ctx)]) if error.ctx else ("warplens", [])
         complain(
-            f"`{path}` has no option {error.option_name}.{proposed(error.option_name, known)}\n`{path} --help` shows the usage."
+            f"`{path}` has no option "
+            f"{error.option_name}.{proposed(error.option_name, known)}\n`{path} --help` shows the "
+            "usage."
         )
         return error.exit_code
     except click.UsageError as error:
@@ -169,7 +171,7 @@ def run(arguments: Sequence[str] | None) -> int:
         complain(error.format_message())
         return error.exit_code
     except ModuleNotFoundError as error:
-        if error.name not in packages.DESK:
+        if error.name not in packages.READER:
             raise
         complain(f"{error.name} is not installed, and this command needs it.\n{packages.how_to_install()}")
         return 1
@@ -177,7 +179,8 @@ def run(arguments: Sequence[str] | None) -> int:
         return INTERRUPTED
     except MemoryError as error:
         complain(
-            f"there is too little memory for this: {next(iter(str(error).splitlines()), 'nothing is left')}.\nAsk about less of it."
+            "there is too little memory for this: "
+            f"{next(iter(str(error).splitlines()), 'nothing is left')}.\nAsk about less of it."
         )
         at_once = AtOnce(1)
         at_once.error = error

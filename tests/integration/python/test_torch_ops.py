@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.native.fake_cuda import FakeCuda
-from tests.support.pieces import LIBRARIES, find_library
+from tests.support.optional_dependencies import LIBRARIES, find_library
 from tests.support.programs.launching import COMMAND, environment, warplens
 from warplens import catalog
 from warplens.report import Selection
