@@ -24,8 +24,8 @@ total comes first.
 - Kernels of several streams may run at the same time: the total may exceed the time in which the
   GPU was busy.
 - If coroutines take turns on a thread, a range includes kernels that other coroutines launched.
-- Kernels of a graph belong to the ranges of their capture, if the capture was recorded. Otherwise,
-  and in nvtx_gpu_proj_sum, they belong to the ranges around the launch of the graph.
+- Kernels of a graph belong to the ranges around their capture, if the capture was recorded; otherwise,
+  and in nvtx_gpu_proj_sum, to the ranges around the launch.
 """
 
 from __future__ import annotations

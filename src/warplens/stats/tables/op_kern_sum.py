@@ -24,9 +24,9 @@ overlap the selected time, with all their kernels. The largest total comes first
   times.
 - Kernels of several streams may run at the same time: totals may exceed the time in which the GPU
   was busy. op_sum uses unions.
+- Kernels of a graph belong to the operations around their capture, if the capture was recorded.
 - Operations of the backward pass have separate names, such as `AddmmBackward0`, around the
   `aten::mm` that they run.
-- Kernels of a graph belong to the operations of their capture, if the capture was recorded.
 """
 
 from __future__ import annotations

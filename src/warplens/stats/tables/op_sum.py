@@ -25,8 +25,8 @@ largest GPU Self comes first.
 - GPU Total and CPU Total do not add up: an outer operation includes its inner operations.
 - CPU time is the duration of the call. It includes waiting for the GPU, as in `aten::item`.
 - Work that was launched outside of all operations is missing; cuda_gpu_kern_sum has everything.
-- Work of a graph belongs to the operations of its capture, if the capture was recorded; otherwise to
-  those around its launch.
+- Work of a graph belongs to the operation around its capture, if the capture was recorded; otherwise
+  to the operation around the launch.
 """
 
 from __future__ import annotations
