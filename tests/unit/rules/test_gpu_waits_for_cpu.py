@@ -99,6 +99,17 @@ def test_gpu_waits_for_cpu_takes_nothing_away_that_launches(tmp_path: Path) -> N
     assert "It launches" not in finding.fix
 
 
+def test_gpu_waits_for_cpu_names_launches_that_load_a_kernel(tmp_path: Path) -> None:
+    loads = """
+    main:api |(cuLaunchKernel#1)(cuLaunchKernel#2                         )
+    gpu0.7   |     (gemm#1    )                                          (gelu#2 )
+    """
+    (finding,) = ask(drawn(tmp_path, loads, tick_ns=5 * MS), "gpu_waits_for_cpu", least=10)
+    assert finding.subject == "CUDA API call cuLaunchKernel"
+    assert 80 <= in_ms(finding)[1] <= in_ms(finding)[0] == 47 * 5  # both calls
+    assert ask(ms(tmp_path / "ms", loads), "gpu_waits_for_cpu", least=10) == []
+
+
 @pytest.mark.parametrize("launches", [False, True])
 def test_gpu_waits_for_cpu_prices_functions_by_their_calls(tmp_path: Path, launches: bool) -> None:
     """Without samples the calls of Python say when a function ran."""

@@ -3,10 +3,10 @@
 ## What it looks for
 Gaps on each GPU of more than 20 us that ended with a launch which the host made late (cause `host-bound` of `gpu_utilization`; time in
 calls that wait for the GPU is not in it, nor gaps between kernels that are launched as fast as the host can, nor the time in which the
-program captures its first CUDA graphs: see `graph_capture_warmup`). Each gap is divided among
-what the launching thread did in it: a pause of the garbage collector, a wait for the GIL, a call of CUDA, an import, a call of the C
-library, an NVTX range, operation or function of Python that began or ended in it, what samples saw, or, where nothing else is known, the
-range around it. A finding for each of these that takes more than 2 % of the time that is looked at. Ranges and operations whose names
+program captures its first CUDA graphs: see `graph_capture_warmup`), and launches that took more than 50 ms themselves. Each gap is divided
+among what the launching thread did in it: a pause of the garbage collector, a wait for the GIL, a call of CUDA, an import, a call of the
+C library, an NVTX range, operation or function of Python that began or ended in it, what samples saw, or, where nothing else is known,
+the range around it. A finding for each of these that takes more than 2 % of the time that is looked at. Ranges and operations whose names
 differ in numbers alone (`block.0`, `block.1`) are one thing, `block.#`. What takes less each is one finding that names the largest.
 
 ## Why it costs time
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 
 LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 IDLE = ("host-bound", "head")
+_SLOW_LAUNCH = 50_000_000  # ns: a launch takes some us; the first one of a kernel may load or compile it
 _REST = "place"  # what takes little each, put together
 _FEW = 0.05  # of the launches of a thread: a line with so few of them launches nothing; samples are off by a tick
 # The name of a row of python_calls as `pieces` has it: `step (train.py)`.
@@ -118,11 +119,13 @@ def check(
     if not report.tables["cuda_api"]:
         raise MissingData(f"does not contain CUDA API data{selection.place(report)}.")
     gaps = idle(report, selection, longer_than=round(gap * 1000))
-    gaps = gaps.filter(
-        pc.and_(
-            pc.equal(pc.cast(gaps.column("cause"), pa.string()), "host-bound"),
-            pc.is_valid(gaps.column("thread")),
-        )
+    gaps = gaps.filter(pc.is_valid(gaps.column("thread")))
+    cause = pc.cast(gaps.column("cause"), pa.string())
+    gaps = pa.concat_tables(
+        [
+            gaps.filter(pc.equal(cause, "host-bound")),
+            _slow_launches(report, gaps.filter(pc.equal(cause, "launch-bound"))),
+        ]
     )
     captured = {first.process: Cover([first.begin], [first.end]) for first in first_graphs(report, selection)}
     stretches = _stretches(gaps, captured)
@@ -226,6 +229,20 @@ def _common(several: Sequence[tuple[Int64Array, str, str]], group: str) -> str:
     """Return the kind that all of several things have, else the word for things of any kind."""
     kinds = {kind for _, kind, _ in several}
     return kinds.pop() if len(kinds) == 1 else group
+
+
+def _slow_launches(report: Report, gaps: pa.Table) -> pa.Table:
+    """Return the gaps in which a call that launches lasted long, up to its end."""
+    start, end = numbers(gaps, "start"), numbers(gaps, "end")
+    gaps = gaps.filter(pa.array(end - start > _SLOW_LAUNCH))
+    ids = ", ".join(map(str, gaps.column("api").to_pylist())) or "NULL"
+    ends = report.sql(f'SELECT id, "end" FROM cuda_api WHERE id IN ({ids})').to_pydict()
+    ended = dict(zip(ends["id"], ends["end"], strict=True))
+    start = numbers(gaps, "start")
+    until = np.array([ended.get(call, 0) for call in gaps.column("api").to_pylist()], np.int64)
+    until = np.minimum(numbers(gaps, "end"), until)
+    place = gaps.schema.get_field_index("end")
+    return gaps.set_column(place, "end", pa.array(until)).filter(pa.array(until - start > _SLOW_LAUNCH))
 
 
 def _stretches(gaps: pa.Table, captured: Mapping[int, Cover]) -> pa.Table:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warplens.analysis.intervals import Cover
-from warplens.model.words import counted, duration, percent
+from warplens.model.words import counted, duration, percent, was
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.captures import FEWEST, first_graphs
 from warplens.rules.gpus import gpus, span
@@ -95,7 +95,7 @@ def check(
         Finding(
             rule="graph_capture_warmup",
             subject="CUDA graphs",
-            title=f"{counted(number, 'CUDA graph')} were captured at the start, within {duration(end - begin)}",
+            title=f"{counted(number, 'CUDA graph')} {was(number)} captured at the start, within {duration(end - begin)}",
             cause=f"That is start-up, {percent((end - begin) / whole, 1)} of the time; "
             f"{counted(longest.launches, 'launch')} of graphs followed. Capturing took "
             f"{duration(longest.capturing)} of it; the rest is what the program does in between, such as warm-up runs. The GPU had "
