@@ -15,8 +15,8 @@ BUDGET_S = 3.0
 _ASK = """
 import json, sys, time, resource
 import numpy as np, pyarrow as pa
-from warplens.cli.light import without_pandas
-without_pandas()
+from warplens.cli.light import import_lightly
+import_lightly()
 from warplens.analysis.cpu import culprits; from warplens.report import open
 count, length = int(sys.argv[2]), int(sys.argv[3])
 with open(sys.argv[1]) as report:

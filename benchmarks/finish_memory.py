@@ -31,8 +31,8 @@ BUDGET = 128.0  # MiB beyond the libraries
 EMPTY = 8  # ranges or samples
 _CONVERT = """
 import sys
-from warplens.cli.light import give_back_early, without_pandas
-without_pandas()
+from warplens.cli.light import give_back_early, import_lightly
+import_lightly()
 give_back_early()
 from warplens.convert.finish import finish
 finish(sys.argv[1], sys.argv[2])

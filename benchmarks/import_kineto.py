@@ -211,9 +211,9 @@ def _json(source: Path, report: Path) -> dict[str, Any]:
 def _import(source: Path, report: Path) -> dict[str, Any]:
     import resource
 
-    from warplens.cli.light import without_pandas
+    from warplens.cli.light import import_lightly
 
-    without_pandas()  # as `warplens import` does
+    import_lightly()  # as `warplens import` does
     import warplens.importers.formats.kineto  # noqa: F401 - as HTA's modules are loaded before its clock starts
     from warplens.importers.importing import import_file
 

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -145,16 +146,22 @@ class Place:
             check=False, timeout=LIMIT_S,
         )  # fmt: skip
 
+    def make(self, target: str, name: str, python: str) -> subprocess.CompletedProcess[str]:
+        """Make a target of the Makefile for one CPython: `venv`, its environment, or `native`, its build."""
+        folder = f"build/recorded/{name}"
+        (self.checkout / folder).mkdir(parents=True, exist_ok=True)
+        apart = name.endswith("t")
+        words = [] if apart else [f"PYTHON={python}", f"VENV={folder}/venv", f"BUILD={folder}/native"]
+        return self.run("make", target, *words, environment={})
+
     def test(self, name: str, python: str, *, chosen: str = "") -> Result:
         """Build for one CPython, and run the tests with it: all, or those that the expression `chosen` selects."""
         began = time.monotonic()
         folder = f"build/recorded/{name}"
         report = f"{folder}/junit.xml"
-        (self.checkout / folder).mkdir(parents=True, exist_ok=True)
+        made = self.make("native", name, python)
         (self.checkout / report).unlink(missing_ok=True)
         apart = name.endswith("t")
-        words = [] if apart else [f"PYTHON={python}", f"VENV={folder}/venv", f"BUILD={folder}/native"]
-        made = self.run("make", "native", *words, environment={})
         version = self.run(
             python, "-c", "import platform; print(platform.python_version())", environment={}
         ).stdout.strip()
@@ -246,11 +253,18 @@ def main() -> int:
     ran = 0
     for place in places(words.places):
         there = place.pythons()
-        for name, python in there.items():
-            if only and name not in only:
-                continue
+        # Environments are made one after the other, beside the tests of the CPythons before: they mostly wait for packages.
+        environments = ThreadPoolExecutor(1)
+        made = {
+            name: environments.submit(place.make, "venv", name, python)
+            for name, python in there.items()
+            if not only or name in only
+        }
+        for name, environment in made.items():
             is_newest = name == max(there, key=lambda one: int(one.rstrip("t")[2:]))
+            python = there[name]
             try:
+                environment.result()  # what failed there, `make native` tells
                 result = place.test(name, python, chosen=ALIKE if words.brief and not is_newest else "")
             except subprocess.TimeoutExpired as late:
                 result = Result(name, place.system, 0, 0, [str(late)[-200:]], [], LIMIT_S)

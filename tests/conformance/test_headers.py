@@ -8,6 +8,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.support.thorough import THOROUGH
+
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.require("g++", "gcc"), pytest.mark.timeout(900)]
 
@@ -20,7 +22,8 @@ def tool(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def test_each_header_compiles_alone(tool: ModuleType) -> None:
     assert len(tool.headers()) > 200
-    assert tool.complaints() == []
+    # On a new machine a part of them (half a second each); the next runs do the others.
+    assert tool.complaints(most=None if THOROUGH else 12) == []
 
 
 def test_a_header_without_its_includes_is_reported_until_it_is_mended(
@@ -46,5 +49,6 @@ def test_a_header_without_its_includes_is_reported_until_it_is_mended(
     # An included header counts, too.
     (tmp_path / "spool" / "inner.h").write_text("#pragma once\n#error broken\n")
     tool.reads.cache_clear()
+    assert len(tool.complaints(most=1)) == 1
     assert len(tool.complaints()) == 2
     tool.reads.cache_clear()

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.programs.launching import COMMAND, environment
+from tests.support.thorough import few
 from warplens.errors import ReportError
 from warplens.report import open as open_report
 from warplens.storage import schema, weight
@@ -124,12 +125,15 @@ def test_many_row_groups_that_are_small(report: Path) -> None:
 
 @pytest.mark.parametrize(
     ("table", "column", "kind"),
-    [
-        ("processes", "command", None),
-        ("nvtx_ranges", "message", None),
-        ("payloads", "data", "binary"),
-        ("threads", "name", None),
-    ],
+    few(
+        [
+            ("nvtx_ranges", "message", None),
+            ("payloads", "data", "binary"),
+            ("processes", "command", None),
+            ("threads", "name", None),
+        ],
+        2,
+    ),
 )
 def test_a_value_that_is_longer_than_any(report: Path, table: str, column: str, kind: str | None) -> None:
     value: Any = b"x" * (100 * MIB) if kind else "x" * (100 * MIB)
@@ -144,7 +148,7 @@ def test_a_value_that_is_longer_than_any(report: Path, table: str, column: str, 
     refused(report, table, f"a value of {column} that has 100 MiB, of at most 16")
 
 
-@pytest.mark.parametrize("dictionary", [True, False])
+@pytest.mark.parametrize("dictionary", few([True, False]))
 def test_a_file_that_says_less_of_itself_than_is_in_it(report: Path, dictionary: bool) -> None:
     file = put(
         report, "threads", alike("threads", 1, name=pa.array(["x" * (100 * MIB)])), use_dictionary=dictionary

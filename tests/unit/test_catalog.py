@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,23 @@ def test_a_family_lists_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_an_unknown_family_is_a_programming_error() -> None:
     with pytest.raises(KeyError):
         catalog.units("no.family")
+
+
+@pytest.mark.parametrize("family", catalog.FAMILIES)
+def test_constants_are_those_of_the_parsed_source(family: str) -> None:
+    for unit in catalog.units(family):
+        for name, value in literals(unit.tree).items():
+            assert unit.constant(name) == value, (unit.id, name)
+        assert unit.constant("NO_SUCH_NAME") is None
+
+
+def literals(tree: ast.Module) -> dict[str, object]:
+    values: dict[str, object] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Name):
+                    values.setdefault(target.id, None)
+                    with suppress(ValueError):
+                        values[target.id] = ast.literal_eval(node.value)
+    return values

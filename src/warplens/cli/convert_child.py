@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from warplens.cli import load_ahead
-from warplens.cli.light import give_back_early, without_pandas
+from warplens.cli.light import give_back_early, import_lightly
 from warplens.handover import pending
 from warplens.handover.priority import come_back, come_last, step_back
 from warplens.storage.available import available
@@ -37,7 +37,7 @@ def main(request: Mapping[str, Any]) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the launcher blocks all of them
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     step_back(0, first_to_go=True)
-    without_pandas()
+    import_lightly()
     give_back_early()
     note = pending.read(Path(request["note"]))
     if note is not None and available() >= _ROOM:

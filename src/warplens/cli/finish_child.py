@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from warplens.cli.light import give_back_early, without_pandas
+from warplens.cli.light import give_back_early, import_lightly
 from warplens.cli.printing.unfinished import leave_for_later
 from warplens.cli.printing.words import counted, short_path
 from warplens.errors import WarplensError
@@ -29,7 +29,7 @@ _LINE = 300
 
 def main(request: Mapping[str, Any]) -> None:
     """Finish the recording that `request` names, and print as JSON what was found."""
-    without_pandas()
+    import_lightly()
     give_back_early()
     step_back(5, first_to_go=True)  # the program comes first, also where memory gets short
     note = pending.read(Path(request["note"]))

@@ -16,7 +16,7 @@ import click
 from warplens import catalog
 from warplens._version import __version__
 from warplens.cli.checks import packages
-from warplens.cli.light import without_pandas
+from warplens.cli.light import import_lightly
 from warplens.cli.printing.messages import BROKEN_PIPE, INTERRUPTED, complain, drop_output
 from warplens.errors import UsageError, WarplensError
 
@@ -141,7 +141,7 @@ def run(arguments: Sequence[str] | None) -> int:
 
     What goes wrong is printed here and nowhere else.
     """
-    without_pandas()
+    import_lightly()
     if sys.stdout is None:  # closed by the parent process
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
     try:

@@ -37,13 +37,13 @@ def _load() -> tuple[Work, Iterable[object]]:
     import gc
     from pathlib import Path
 
-    from warplens.cli.light import give_back_early, without_pandas
+    from warplens.cli.light import give_back_early, import_lightly
     from warplens.storage.available import available
 
     if available() < _ROOM:
         raise MemoryError
     gc.disable()  # modules stay: to look for garbage among them is a tenth of the time
-    without_pandas()
+    import_lightly()
     give_back_early()
     from warplens.cli import finish_report, finishing
     from warplens.handover import pending

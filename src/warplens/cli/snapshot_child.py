@@ -45,9 +45,9 @@ def _snapshot(path: Path) -> list[str]:
         return []  # the report was finished meanwhile
     import click
 
-    from warplens.cli.light import give_back_early, without_pandas
+    from warplens.cli.light import give_back_early, import_lightly
 
-    without_pandas()
+    import_lightly()
     give_back_early()
     from warplens.cli.printing.summary import summary
     from warplens.convert.finish import snapshot

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.hostile.readers import rounds, templates
 from tests.hostile.readers.asking import Wrong
-from warplens.cli.light import without_pandas
+from warplens.cli.light import import_lightly
 
 
 def _address_space() -> int:
@@ -47,7 +47,7 @@ def main() -> None:
     )
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
-    without_pandas()
+    import_lightly()
     made = folder / "templates"
     made.mkdir(parents=True)
     templates.make(made)

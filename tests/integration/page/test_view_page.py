@@ -15,7 +15,7 @@ from tests.support.page.viewed_training import STEPS, TICK, training
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.require("page"), pytest.mark.every_browser]
+pytestmark = [pytest.mark.require("page"), pytest.mark.every_browser("always")]
 STEP = 87 * TICK  # from one step of the drawn program to the next
 INSIDE = 10 * TICK  # in a step: in `load`, in its copy's call
 

@@ -11,8 +11,8 @@ from warplens.testing.timeline import timeline
 SUMS_UP = """
 import sys
 from pathlib import Path
-from warplens.cli.light import without_pandas
-without_pandas()
+from warplens.cli.light import import_lightly
+import_lightly()
 from warplens.cli import load_ahead
 if sys.argv[2] == "ahead":
     loaded = list(load_ahead.one_by_one())

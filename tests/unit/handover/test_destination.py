@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from warplens.errors import ReportError
-from warplens.handover import pending
+from warplens.handover import contents, pending
 from warplens.handover.destination import destination
 
 
@@ -59,6 +59,24 @@ def test_force_removes_it_with_its_spool(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["x.warplens"]
     assert not list((tmp_path / "x.warplens").iterdir())
     assert not spool.exists()
+
+
+def test_a_recording_that_is_finished_meanwhile_holds_nothing_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _abandoned(tmp_path / "x.warplens")
+    listed = os.scandir
+
+    def scandir(folder: Path) -> object:
+        if folder.name == pending.DIRECTORY:  # another process finishes the recording now
+            for note in folder.iterdir():
+                note.unlink()
+            folder.rmdir()
+        return listed(folder)
+
+    monkeypatch.setattr("warplens.handover.contents.os.scandir", scandir)
+    assert contents.of_others(tmp_path / "x.warplens") == []
+    assert not (tmp_path / "x.warplens" / pending.DIRECTORY).exists()
 
 
 def test_force_never_removes_what_somebody_writes(tmp_path: Path) -> None:

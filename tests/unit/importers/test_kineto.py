@@ -616,7 +616,7 @@ def test_a_folder_of_ranks(tmp_path: Path) -> None:
 def test_an_import_loads_only_the_needed_modules(tmp_path: Path) -> None:
     write(tmp_path / "trace.json", [op("a", 0, 9), call("cudaLaunchKernel", 2, 3, 1), kernel("k", 4, 5, 1)])
     program = (
-        "import sys; from pathlib import Path; from warplens.cli.light import without_pandas; without_pandas();"
+        "import sys; from pathlib import Path; from warplens.cli.light import import_lightly; import_lightly();"
         "from warplens.importers.importing import import_file; import_file(Path(sys.argv[1]), Path(sys.argv[2]));"
         "print(sorted({'pandas', 'pyarrow.compute', 'pyarrow.acero', 'duckdb'} & sys.modules.keys()))"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -113,7 +113,11 @@ _RULES: tuple[tuple[str, str], ...] = (
         r"arange|tri[lu]_|tensorop",
     ),
 )
-_COMPILED = tuple((name, re.compile(pattern)) for name, pattern in _RULES)
+
+
+@cache
+def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((name, re.compile(pattern)) for name, pattern in _RULES)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -123,7 +127,7 @@ def class_of(name: str) -> str:
     Best the full one, which has the arguments of templates.
     """
     text = name.lower()
-    return next((label for label, pattern in _COMPILED if pattern.search(text)), "other")
+    return next((label for label, pattern in _compiled() if pattern.search(text)), "other")
 
 
 def classes(names: pa.Array | pa.ChunkedArray) -> pa.Array:

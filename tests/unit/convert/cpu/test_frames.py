@@ -142,8 +142,8 @@ def test_stacks_of_cuda_calls(tmp_path: Path) -> None:
 _FINISH = """
 import sys
 from pathlib import Path
-from warplens.cli.light import without_pandas
-without_pandas()
+from warplens.cli.light import import_lightly
+import_lightly()
 from warplens.convert.finish import finish
 finish(Path(sys.argv[1]), Path(sys.argv[2]))
 print(*{"pyarrow.compute", "duckdb"} & sys.modules.keys())
