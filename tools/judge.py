@@ -47,8 +47,8 @@ seen: all ten findings that the script asked for were reported, and none of the 
 
 Thirty public traces were judged from their JSON or SQLite, with a script that does not use warplens, before any finding was seen
 ([decision](../decisions/0052-judged-from-the-raw-rows-first.md)): idle time by what the launching thread did, communication that nothing
-hides, copies alone, calls. They are of TraceLens (171dd747), Holistic Trace Analysis (f4d0062c) and nsys-ai (ab196ea2): inference with vLLM,
-SGLang and diffusers, captures of CUDA graphs, training and single models, on NVIDIA and AMD GPUs and MTIA. They are not part of the
+hides, copies alone, calls. They are of TraceLens (171dd747), Holistic Trace Analysis (f4d0062c) and nsys-ai (ab196ea2): inference with
+vLLM, SGLang and diffusers, captures of CUDA graphs, training and single models, on NVIDIA and AMD GPUs and MTIA. They are not part of the
 project.
 
 | | traces | reported | true | must be there | reported |
