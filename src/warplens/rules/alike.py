@@ -88,9 +88,9 @@ def _place(finding: Finding) -> _Place | None:
 def _names(report: Report, places: Sequence[_Place]) -> dict[_Place, str]:
     threads = threads_of_processes(report)
     members = rank_names(report, [(process, device) for process, device, _ in places if process is not None])
-    return {
-        (process, device, thread): threads[thread]
-        if device is None and thread in threads
-        else members.get((process, device), "another process")
-        for process, device, thread in places
-    }
+    names = {}
+    for process, device, thread in places:
+        name = threads.get(thread) if device is None and thread is not None else None
+        member = None if process is None else members[process, device]
+        names[process, device, thread] = name or member or "another process"
+    return names

@@ -39,7 +39,7 @@ class FirstGraphs:
 def first_graphs(report: Report, selection: Selection, fewest: int = FEWEST) -> tuple[FirstGraphs, ...]:
     """Return the first graphs of each process that made at least `fewest`, or all of its graphs, at its start."""
     graph_calls = calls(report, selection, _CALLS)
-    found = []
+    series_of = []
     for process in np.unique(graph_calls.process).tolist():
         own = graph_calls.of(graph_calls.process == process)
         launches, makes = _named(own, "Launch"), _named(own, "Instantiate")
@@ -52,8 +52,17 @@ def first_graphs(report: Report, selection: Selection, fewest: int = FEWEST) -> 
             continue
         series = own.of(first & ~launches)
         begin, end = int(series.start[0]), int(series.end.max())
-        found.append(FirstGraphs(process, made, begin, end, _capturing(series, made), int(launches.sum())))
-    return tuple(found)
+        series_of.append(
+            FirstGraphs(
+                process,
+                made,
+                begin,
+                end=end,
+                capturing=_capturing(series, made),
+                launches=int(launches.sum()),
+            )
+        )
+    return tuple(series_of)
 
 
 def _capturing(series: HostCalls, made: HostCalls) -> int:

@@ -409,8 +409,8 @@ def _spent(report: Report, selection: Selection, kind: str, name: str, thread: i
                 report,
                 selection,
                 "thread",
-                "python_calls",
-                f"thread = {thread} AND {_CALLED} = {quoted(name)}",
+                table="python_calls",
+                where=f"thread = {thread} AND {_CALLED} = {quoted(name)}",
             )
             seen = Cover(numbers(calls, "start"), numbers(calls, "end"))
         return seen if seen.total else None
