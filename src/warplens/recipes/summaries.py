@@ -54,7 +54,7 @@ def kept(path: Place, recipe: str, options: Mapping[str, Any], *, compute: Calla
         if summary is not None:
             return summary
     summary = compute()
-    content = _content(path)  # opening the report may have finished a recording
+    content = content or _content(path)  # opening the report may have finished a recording
     if content is not None:
         _write(content, recipe, options, summary=summary)
     return summary
