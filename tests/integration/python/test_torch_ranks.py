@@ -21,7 +21,7 @@ def test_a_rank_with_slow_data_is_named_with_its_reason(tmp_path: Path) -> None:
     torchrun = [place[0], "-m", "torch.distributed.run", "--nproc-per-node", "4"]
     report = tmp_path / "job.warplens"
     alone = ["env", "-u", "PYTHONPATH", "OMP_NUM_THREADS=1", "SLOW_RANK=2"]
-    command = [*alone, *torchrun, ROOT / "examples" / "slow_rank.py"]
+    command: list[str | Path] = [*alone, *torchrun, ROOT / "examples" / "slow_rank.py"]
     done = warplens(
         "profile", "-q", "-t", "torch", "-o", report, "--", *command, cwd=tmp_path, env=environment()
     )

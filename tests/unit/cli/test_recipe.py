@@ -121,7 +121,7 @@ def test_a_job_is_compared_with_an_earlier_one_by_rank(tmp_path: Path) -> None:
 
 def test_reports_of_a_folder_come_by_number(tmp_path: Path) -> None:
     folder = ranks(tmp_path / "all")
-    names = [path.name for path in recipe.expanded((folder,))]
+    names = [Path(path).name for path in recipe.expanded((folder,))]
     assert names == ["rank0.warplens", "rank1.warplens", "rank10.warplens"]
 
 

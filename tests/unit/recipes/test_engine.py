@@ -89,7 +89,7 @@ def test_a_broken_report_is_named_and_left_out(tmp_path: Path) -> None:
     (tmp_path / "broken.warplens").mkdir()
     for jobs in (1, 2):
         answer, broken = summed([*paths[:2], tmp_path / "broken.warplens", *paths[2:]], jobs)
-        assert [one.path.name for one in broken] == ["broken.warplens"]
+        assert [Path(one.path).name for one in broken] == ["broken.warplens"]
         assert broken[0].error
         assert answer.facts["reports"] == 5
 
