@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pieces import LIBRARIES, ROOT, find_library
+from tests.support.optional_dependencies import LIBRARIES, ROOT, find_library
 from tests.support.programs.launching import environment, warplens
 from warplens.recipes import engine
 from warplens.recipes.process_pool import ProcessPool

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.reports.gpu_ranks import ranks
 from warplens.cli.printing.rank_answers import as_json
 from warplens.errors import UsageError
 from warplens.handover.naming import SUMMARIES
@@ -22,7 +23,6 @@ from warplens.recipes.base import Answer
 from warplens.recipes.dask_pool import DaskPool
 from warplens.recipes.engine import Pool
 from warplens.recipes.process_pool import ProcessPool
-from warplens.testing.timeline import timeline
 
 pytestmark = [pytest.mark.require("dask"), pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -34,17 +34,6 @@ def environment() -> Iterator[None]:
     yield
     os.environ.clear()
     os.environ.update(before)
-
-
-def ranks(folder: Path, count: int) -> list[Path]:
-    paths = [folder / f"rank{rank}.warplens" for rank in range(count)]
-    for rank, path in enumerate(paths):
-        timeline(
-            path,
-            f"main:api |(cudaLaunchKernel#1)\ngpu0.7   |                     (gemm#1{'-' * rank})",
-            part=f"host-{rank}-1",
-        )
-    return paths
 
 
 def answered(paths: list[Path], pool: Pool) -> Answer:
@@ -65,7 +54,7 @@ def forget(paths: Sequence[Path]) -> None:
 
 
 def test_a_local_cluster_gives_the_same_answer(tmp_path: Path) -> None:
-    paths = ranks(tmp_path, 4)
+    paths = ranks(tmp_path, range(4))
     expected = answered(paths, ProcessPool(1))
     forget(paths)
     assert same(answered(paths, DaskPool("local:2")), expected)
@@ -74,7 +63,7 @@ def test_a_local_cluster_gives_the_same_answer(tmp_path: Path) -> None:
 def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path) -> None:
     import distributed
 
-    paths = ranks(tmp_path, 12)
+    paths = ranks(tmp_path, range(12))
     expected = answered(paths, ProcessPool(1))
     forget(paths)
     make: Any = distributed.LocalCluster

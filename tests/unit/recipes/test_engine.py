@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.programs.launching import environment
+from tests.support.reports.gpu_ranks import ranks
 from warplens import catalog
 from warplens.cli.printing.rank_answers import as_json
 from warplens.errors import MissingData
@@ -30,21 +31,6 @@ from warplens.report import Report
 from warplens.testing.timeline import timeline
 
 sums = catalog.find("recipes.questions", "sums").load()
-
-
-def ranks(folder: Path, count: int = 5) -> list[Path]:
-    """Write reports in which the kernel `gemm` takes 1,000 ns more with each rank."""
-    paths = []
-    for rank in range(count):
-        path = folder / f"rank{rank}.warplens"
-        gemm = "(gemm#1" + "-" * rank + ")"
-        timeline(
-            path,
-            f"main:api |(cudaLaunchKernel#1)\ngpu0.7   |                     {gemm}",
-            part=f"host-{rank}-1",
-        )
-        paths.append(path)
-    return paths
 
 
 def summed(paths: Sequence[Path], jobs: int) -> tuple[Answer, list[BrokenPart]]:
@@ -63,7 +49,7 @@ def forget(paths: Sequence[Path]) -> None:
 
 
 def test_sums_over_ranks_are_those_of_numpy(tmp_path: Path) -> None:
-    answer, broken = summed(ranks(tmp_path), 1)
+    answer, broken = summed(ranks(tmp_path, range(5)), 1)
     assert not broken
     (row,) = answer.tables["over_ranks"].to_pylist()
     each = np.array([row["Total Time (ns)"] for row in answer.details["by_rank"].to_pylist()], np.float64)
@@ -78,14 +64,14 @@ def test_sums_over_ranks_are_those_of_numpy(tmp_path: Path) -> None:
 
 
 def test_processes_give_the_same_answer(tmp_path: Path) -> None:
-    paths = ranks(tmp_path)
+    paths = ranks(tmp_path, range(5))
     expected = summed(paths, 1)[0]
     forget(paths)
     assert same(summed(paths, 3)[0], expected)
 
 
 def test_a_broken_report_is_named_and_left_out(tmp_path: Path) -> None:
-    paths = ranks(tmp_path)
+    paths = ranks(tmp_path, range(5))
     (tmp_path / "broken.warplens").mkdir()
     for jobs in (1, 2):
         answer, broken = summed([*paths[:2], tmp_path / "broken.warplens", *paths[2:]], jobs)
@@ -97,7 +83,7 @@ def test_a_broken_report_is_named_and_left_out(tmp_path: Path) -> None:
 def test_a_report_that_breaks_the_recipe_is_named_and_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths = ranks(tmp_path, count=3)
+    paths = ranks(tmp_path, range(3))
     real = sums.part
 
     def breaks(report: Report, **options: str) -> Summary:
@@ -119,7 +105,7 @@ def test_reports_without_the_data_are_an_error(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path) -> None:
-    paths = ranks(tmp_path, count=8)
+    paths = ranks(tmp_path, range(8))
     expected = summed(paths, 1)[0]
     forget(paths)
     killed: list[int] = []
@@ -158,7 +144,7 @@ def workers() -> Iterator[int]:
 
 
 def test_a_part_that_kills_every_worker_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = ranks(tmp_path, count=3)
+    paths = ranks(tmp_path, range(3))
     asked = process_pool._asked
     tries: list[int] = []
 
@@ -187,7 +173,7 @@ def test_merging_does_not_depend_on_the_tree() -> None:
 
 def test_a_worker_keeps_its_output_apart(tmp_path: Path) -> None:
     """What a library prints while a part is computed must not stand between the results."""
-    (path,) = ranks(tmp_path, count=1)
+    (path,) = ranks(tmp_path, range(1))
     script = (
         "import sys, warplens.recipes.engine as e, warplens.recipes.worker as w\n"
         "real = e.compute\n"

@@ -50,7 +50,7 @@ def test_operators_of_gloo_stand_for_collectives_of_the_host(tmp_path: Path) -> 
 def test_a_report_without_collectives_says_so(tmp_path: Path) -> None:
     timeline(tmp_path / "a.warplens", "main |[work]")
     with pytest.raises(
-        MissingData, match="does not contain collectives, nor kernels of NCCL, nor operators of Gloo"
+        MissingData, match="contains neither collectives nor NCCL kernels nor operators of Gloo"
     ):
         engine.run("straggler", [tmp_path / "a.warplens"], ProcessPool(1), options={})
 
@@ -63,4 +63,4 @@ def test_eight_real_ranks_have_the_straggler_that_their_ends_show() -> None:
     assert not broken
     assert answer.facts["collectives"] == 8
     assert answer.facts["straggler"] == "rank 7"
-    assert max(answer.facts["clock_residual_ns"].values()) <= 7_000, "one host: ends agree within µs"
+    assert max(answer.facts["clock_residual_ns"].values()) <= 7_000, "one host: ends agree within us"

@@ -86,7 +86,7 @@ Examples:
     help="Write each table to a file NAME_TABLE.csv …; json and html: to one file.",
 )
 @click.option(
-    "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Processes; default: one for each CPU."
+    "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Number of processes; default: one per CPU."
 )
 @click.option(
     "--dask",
@@ -94,18 +94,20 @@ Examples:
     help="Compute on a Dask cluster: tcp://HOST:PORT, or local:N for N processes.",
 )
 @click.option(
-    "--dask-scheduler-file", metavar="FILE", help="The file that `dask scheduler` wrote with its address."
+    "--dask-scheduler-file",
+    metavar="FILE",
+    help="File with the scheduler's address, written by `dask scheduler`.",
 )
 @click.option(
     "--rows",
     type=click.IntRange(0),
     default=_ROWS,
     show_default=True,
-    help="Rows of each table here; 0: all.",
+    help="Maximum number of printed rows per table; 0: all.",
 )
 @click.option("--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s.")
 @click.option("--force-overwrite", is_flag=True, help="Replace files that exist.")
-@click.option("-q", "--quiet", is_flag=True, help="No verdict and no messages.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no verdict and no messages.")
 @help_option("--help-recipes", FAMILY, "recipes")
 @click.pass_context
 def command(
@@ -126,8 +128,8 @@ def command(
 ) -> None:
     """Answer a question over many ranks: sums, stragglers.
 
-    NAME is a recipe (--help-recipes) or a table of `warplens stats`, which is then compared over all reports.
-    A folder stands for the reports in it. Reports that cannot be read are named and left out.
+    NAME is a recipe (--help-recipes), or a table of `warplens stats` that is compared over all
+    reports. A folder stands for the reports in it. Unreadable reports are named and left out.
     """
     unit, options = recipe_of(name)
     output_of = AnswerOutput.of(
@@ -166,7 +168,7 @@ def _pool(jobs: int | None, dask: str | None, scheduler_file: str | None) -> Poo
 
         return ProcessPool(jobs)
     if jobs is not None or (dask is not None and scheduler_file is not None):
-        raise UsageError("give one of --jobs, --dask and --dask-scheduler-file.")
+        raise UsageError("use only one of --jobs, --dask and --dask-scheduler-file.")
     from warplens.cli.light import with_all_packages
     from warplens.recipes.dask_pool import DaskPool
 
@@ -189,7 +191,7 @@ def recipe_of(name: str) -> tuple[Unit, dict[str, Any]]:
 def expanded(paths: tuple[Place, ...]) -> list[Place]:
     """Return the reports that are meant: a folder that is none stands for those in it, by number, then name.
 
-    UsageError where there is none.
+    UsageError if there is none.
     """
     reports: list[Place] = []
     for path in paths:

@@ -33,13 +33,13 @@ def collectives(report: Report) -> pa.Table:
     (null without one), in_step (whether a step called it), step (number in the name of that step, null without
     one), start and end (ns, on the report's clock), and `before: CAUSE` for each cause: how many
     ns of it lie between the end of the rank's collective before and this start. Where no framework recorded
-    collectives, kernels of communication stand for them. MissingData where there are none, either.
+    collectives, kernels of communication stand for them. MissingData if there are none, either.
     """
     rows = _recorded(report) if report.tables["collectives"] else _kernels_of_communication(report)
     if not rows.num_rows:
         rows = _operators_of_communication(report)
     if not rows.num_rows:
-        raise MissingData("does not contain collectives, nor kernels of NCCL, nor operators of Gloo.")
+        raise MissingData("contains neither collectives nor NCCL kernels nor operators of Gloo.")
     facts = {
         row["process"]: row for row in report.table("processes", ["process", "rank", "host"]).to_pylist()
     }
