@@ -58,7 +58,7 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "asking": (
         "Asking a report",
-        ("nvtx_sum", "ask", "analyze", "cuda_stats", "cpu_stats", "trace_csv", "ranks"),
+        ("nvtx_sum", "ask", "analyze", "cuda_stats", "cpu_stats", "trace_csv", "ranks", "many_ranks"),
     ),
     "files": ("Files of other tools", ("import_nsys", "import_kineto", "export", "export_nsys")),
     "viewer": ("The page", ("viewer",)),

@@ -32,6 +32,13 @@ def _module(name: str) -> Callable[[], str | None]:
     return look
 
 
+def _modules(*names: str) -> Callable[[], str | None]:
+    def look() -> str | None:
+        return next((reason for name in names if (reason := _module(name)())), None)
+
+    return look
+
+
 def _program(*names: str) -> Callable[[], str | None]:
     def look() -> str | None:
         return None if any(map(shutil.which, names)) else f"there is no {' or '.join(names)} on PATH"
@@ -314,6 +321,8 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "perfetto": _module("perfetto"),
     "pandas": _module("pandas"),
     "dask": _module("distributed"),
+    "fsspec": _module("fsspec"),
+    "s3": _modules("s3fs", "moto"),
     "torch": _module("torch"),
     "numpy": _module("numpy"),
     "trio": _module("trio"),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from warplens.handover import pending, untrusted
-from warplens.handover.naming import FORMAT, MANIFESTS, PENDING
+from warplens.handover.naming import FORMAT, MANIFESTS, PENDING, SUMMARIES
 
 _LONGEST = 1 << 26  # bytes of a manifest
 _TEMPORARY = r"(\.tmp[\d-]*)?"
@@ -18,6 +18,7 @@ _OURS = re.compile(
     rf"|{PENDING}/[^/]+?(\.json)?{_TEMPORARY}"
     rf"|tables/\w+/[^/]+\.parquet{_TEMPORARY}"
     r"|index/[^/]+\.lanes(\.\d+\.tmp)?"
+    rf"|{SUMMARIES}/[^/]+\.arrow{_TEMPORARY}"
     r"|(spool|raw)/[^/]+/[^/]+"
 )
 

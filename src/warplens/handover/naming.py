@@ -13,6 +13,7 @@ FORMAT = "warplens-report"  # what a manifest says that it is of
 MANIFESTS = "manifest.d"
 PENDING = "pending.d"
 TABLES = "tables"
+SUMMARIES = "summaries"  # of the report, for questions over many ranks
 PACKED = ".spool.packed"  # how the names of packed copies of spool files end
 _NO_PERMISSION = (
     "You may not read the report {}: no permission for {}.\nAsk its owner for a copy, or for `chmod -R a+rX`."

@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warplens.arrays import Float64Array
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -30,26 +32,51 @@ FAMILY = "recipes.questions"
 REPORT = "report"  # the column with the number of a row's report
 
 Summary = dict[str, "pa.Table"]
+Place = Path | str
+"""Where a report is: a path, or a URL of object storage."""
 
 
 @dataclass(frozen=True)
 class BrokenPart:
     """A report that could not be read, and is not in the answer. `error` is one line."""
 
-    path: Path
+    path: Place
     error: str
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Values by row and column, which are drawn as shades.
+
+    `values`: rows × columns. `columns`: what a column begins at. `down`, `across`, `value`: names of
+    the rows, the columns and the values, as columns of a table, e.g. `Rank`, `Begin (ns)`, `Busy (%)`.
+    `ends`: a text behind each row, e.g. its mean.
+    `scale`: the values with the lightest and the darkest shade. `reports`: number of each row's report.
+    """
+
+    rows: Sequence[str]
+    columns: Sequence[int]
+    values: Float64Array
+    down: str
+    across: str
+    value: str
+    scale: tuple[float, float] = (0.0, 100.0)
+    ends: Sequence[str] = ()
+    reports: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
 class Answer:
     """The answer of a recipe.
 
-    `lines`: the verdict, for reading. `tables`: by name, in the order in which they are read.
+    `lines`: the verdict, for reading. `maps`: heat maps by name, drawn below it.
+    `tables`: by name, in the order in which they are read.
     `details`: tables that are too long to read; they are written to files and to JSON only.
     `facts`: figures that are no table, by name, as JSON takes them.
     """
 
     lines: Sequence[str] = ()
+    maps: Mapping[str, HeatMap] = field(default_factory=dict)
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     details: Mapping[str, pa.Table] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)

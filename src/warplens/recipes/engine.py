@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 
 from warplens import catalog
 from warplens.errors import MissingData, WarplensError
 from warplens.flows import foreign
-from warplens.recipes import base, merging
-from warplens.recipes.base import Answer, BrokenPart, Summary
-from warplens.report import Report
+from warplens.recipes import base, merging, remote, summaries
+from warplens.recipes.base import Answer, BrokenPart, Place, Summary
 
 Progress = Callable[[int, int], None]
 
@@ -28,7 +27,7 @@ class PartTask:
 
     recipe: str
     options: tuple[tuple[str, Any], ...]
-    path: Path
+    path: Place
     number: int
 
 
@@ -54,10 +53,11 @@ def compute(work: PartTask) -> Result:
     question = catalog.find(base.FAMILY, work.recipe).load()
     options = dict(work.options)
     try:
-        with _opened(work.path, whole=not getattr(question, "FILES", False)) as source:
-            summary = question.part(source, **options)
+        summary = summaries.kept(
+            work.path, work.recipe, options, compute=lambda: _part(question, work.path, options)
+        )
     except MissingData as error:
-        return Result(work.number, None, error=f"{work.path.name} {error}")
+        return Result(work.number, None, error=f"{Path(work.path).name} {error}")
     except (WarplensError, OSError) as error:
         return Result(work.number, None, error=str(error).partition("\n")[0])
     except Exception as error:  # one report that breaks a recipe must not cost the answer over the others
@@ -67,7 +67,7 @@ def compute(work: PartTask) -> Result:
 
 def run(
     recipe: str,
-    paths: Sequence[Path],
+    paths: Sequence[Place],
     pool: Pool,
     *,
     options: dict[str, Any],
@@ -100,10 +100,14 @@ def run(
     return question.answer(merging.in_order(merged), **of_answer), left_out
 
 
-@contextmanager
-def _opened(path: Path, *, whole: bool) -> Iterator[Report | Path]:
-    if not whole:
-        yield path
-        return
+def _part(question: ModuleType, place: Place, options: dict[str, Any]) -> Summary:
+    if isinstance(place, str):
+        with remote.copied(place) as copy:
+            return _part(question, copy, options)
+    path = place
+    if getattr(question, "FILES", False):
+        summary: Summary = question.part(path, **options)
+        return summary
     with foreign.open(path) as report:
-        yield report
+        summary = question.part(report, **options)
+        return summary

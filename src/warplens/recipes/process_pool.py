@@ -27,6 +27,7 @@ class _Left:
 
     parts: queue.SimpleQueue[tuple[PartTask, int] | None]
     results: queue.SimpleQueue[Result]
+    workers: int
 
 
 class ProcessPool:
@@ -41,7 +42,7 @@ class ProcessPool:
         if jobs <= 1:
             yield from map(compute, work)
             return
-        left = _Left(queue.SimpleQueue(), queue.SimpleQueue())
+        left = _Left(queue.SimpleQueue(), queue.SimpleQueue(), jobs)
         for one in work:
             left.parts.put((one, 0))
         threads = [threading.Thread(target=_serve, args=(left,), daemon=True) for _ in range(jobs)]
@@ -61,7 +62,7 @@ def _serve(left: _Left) -> None:
     while (item := left.parts.get()) is not None:
         part, lost = item
         if worker is None:
-            worker = _start()
+            worker = _start(left.workers)
         try:
             left.results.put(_asked(worker, part))
         except (OSError, EOFError, pickle.UnpicklingError):
@@ -76,9 +77,11 @@ def _serve(left: _Left) -> None:
         _end(worker)
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start(workers: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "warplens.recipes.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-m", "warplens.recipes.worker", str(workers)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
 
 

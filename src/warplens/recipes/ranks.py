@@ -53,6 +53,7 @@ def _named(known: Sequence[_Key]) -> tuple[str, ...]:
         [f"rank {key[3]}" for key in known if key[3] is not None],
         [f"report {key[0]}" for key in known],
         [f"GPU {key[2]}" for key in known],
+        [f"process {key[1]}" for key in known],
     ):
         if len(set(texts)) == len(known):
             return tuple(texts)

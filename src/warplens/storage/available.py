@@ -10,6 +10,7 @@ from pathlib import Path
 _UNKNOWN = 8 << 30  # bytes, where the system says nothing
 _WANTED = 128 << 20  # bytes that work on large data takes where there is enough
 _LEAST = 16 << 20  # less than that is no use: the libraries take as much for themselves
+_sharers = [1]  # processes that work at the same time, each with its share
 _GROUPS = Path("/sys/fs/cgroup")
 _FILES = (
     ("memory.max", "memory.current"),
@@ -24,9 +25,13 @@ def total() -> int:
 
 def available() -> int:
     """Return the bytes of memory that are free now, what the system can give up at once included."""
-    return max(
-        0, min([_free(), *(most - used for most, used in _limits()), *(most - _mapped() for most in _own())])
-    )
+    shared = min([_free(), *(most - used for most, used in _limits())]) // _sharers[0]
+    return max(0, min([shared, *(most - _mapped() for most in _own())]))
+
+
+def share(processes: int) -> None:
+    """Make this process one of several that divide the free memory of the machine."""
+    _sharers[0] = max(processes, 1)
 
 
 def budget(wanted: int = _WANTED) -> int:

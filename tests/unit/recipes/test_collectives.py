@@ -11,7 +11,7 @@ import pytest
 
 from warplens.recipes import ranks
 from warplens.recipes.collectives import answering, matching, waits
-from warplens.recipes.collectives.matching import BY_ORDER, BY_SEQUENCE
+from warplens.recipes.collectives.matching import BY_ORDER, BY_SEQUENCE, BY_STEP
 
 STEP_NS, TRANSFER_NS = 10_000_000, 500_000
 
@@ -20,11 +20,13 @@ STEP_NS, TRANSFER_NS = 10_000_000, 500_000
 class Cluster:
     """Ranks that meet in an all-reduce in each step. Times are ns.
 
-    `late`: rank to the work that it does beyond the others; `offset`, `drift`: host to its clock's error.
+    `late`: rank to the work that it does beyond the others; `first`: rank to its first step;
+    `offset`, `drift`: host to its clock's error.
     """
 
     ranks: int = 4
     steps: int = 60
+    length: int = 10**9
     late: dict[int, int] = field(default_factory=dict)
     offset: dict[str, int] = field(default_factory=dict)
     drift: dict[str, float] = field(default_factory=dict)
@@ -32,6 +34,7 @@ class Cluster:
     jitter: int = 2_000
     sequence: bool = True
     name: str = "all_reduce"
+    first: dict[int, int] = field(default_factory=dict)
 
     def rows(self) -> pa.Table:
         random = np.random.default_rng(1)
@@ -44,6 +47,8 @@ class Cluster:
             start = free + work
             end = start.max() + TRANSFER_NS + random.integers(-self.jitter, self.jitter + 1, self.ranks)
             for rank in range(self.ranks):
+                if not self.first.get(rank, 0) <= step < self.first.get(rank, 0) + self.length:
+                    continue
                 host = f"host{rank // self.ranks_per_host}"
                 rows.append(
                     {
@@ -55,6 +60,7 @@ class Cluster:
                         "name": self.name,
                         "group": "world",
                         "sequence": step if self.sequence else None,
+                        "step": 100 + step,
                         "start": self.clock(host, start[rank]),
                         "end": self.clock(host, end[rank]),
                         "before: GPU work": int(work[rank]),
@@ -77,6 +83,29 @@ def test_the_rank_that_the_others_wait_for_is_named_with_its_reason() -> None:
     assert (row["Rank"], row["Last"]) == ("rank 2", 60)
     assert row["Others waited (ns)"] == pytest.approx(3 * 60 * 3_000_000, rel=0.05)
     assert "Rank 2 came last to 60 of them" in answer.lines[1]
+
+
+def test_collectives_before_the_first_step_do_not_decide() -> None:
+    """Rank 0 starts its process 100 s late: the others wait for it once, and for rank 2 in each step."""
+    steps = Cluster(late={2: 3_000_000}).rows().to_pylist()
+    first = [
+        {
+            **row,
+            "name": "barrier",
+            "sequence": 0,
+            "start": 10**11 * (row["rank"] == 0),
+            "end": 10**11 + 5,
+            "in_step": False,
+        }
+        for row in steps[:4]
+    ]
+    rows = pa.Table.from_pylist([*first, *({**row, "in_step": True} for row in steps)])
+    answer = answering.answer(rows)
+    assert (answer.facts["straggler"], answer.facts["outside_steps"]) == ("rank 2", 1)
+    assert answer.facts["collectives"] == 60
+    assert "Not counted, because no step called them: 1 collective." in answer.lines
+    everything = answering.answer(rows.drop_columns(["in_step"]))
+    assert everything.facts["straggler"] == "rank 0"
 
 
 def test_even_ranks_have_no_straggler() -> None:
@@ -145,9 +174,32 @@ def test_without_numbers_the_order_matches() -> None:
     assert result.row.shape == (20, 4)
 
 
+def test_traces_that_begin_at_different_steps_are_matched_by_step() -> None:
+    """Each has 20 collectives; by order alone, the last rank would be put beside the wrong ones."""
+    rows = Cluster(steps=23, length=20, first={3: 3}, sequence=False).rows()
+    result = matched(rows)
+    assert result.how == {BY_STEP: 20}
+    start = rows.column("start").to_numpy()
+    for row in result.row:
+        together = start[row[row >= 0]]
+        assert together.max() - together.min() < STEP_NS / 2
+    late = Cluster(steps=23, length=20, first={3: 3}, sequence=False, late={3: 2_000_000}).rows()
+    assert answering.answer(late).facts["straggler"] == "rank 3"
+
+
+def test_a_step_with_a_dropped_call_is_left_out() -> None:
+    """Two calls in each step; the first rank lacks its first one."""
+    rows = Cluster(steps=20, sequence=False).rows()
+    halves = pa.array([step // 2 for step in rows.column("step").to_pylist()])
+    rows = rows.set_column(rows.column_names.index("step"), "step", halves)
+    result = matched(rows.slice(1))
+    assert result.how == {BY_STEP: 18}
+    assert result.unmatched == 7
+
+
 def test_without_numbers_different_counts_match_nothing() -> None:
     """A dropped call would shift all later ones."""
-    rows = Cluster(steps=20, sequence=False).rows()
+    rows = Cluster(steps=20, sequence=False).rows().drop_columns(["step"])
     result = matched(rows.slice(1))
     assert result.how == {}
     assert result.unmatched == rows.num_rows - 1

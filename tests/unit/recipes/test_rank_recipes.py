@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from tests.support.reports.nsys_export import ERAS, Export
+from tests.unit.importers.cpu_story import tell
 from warplens.errors import MissingData, UsageError
-from warplens.recipes import engine
+from warplens.importers.importing import import_file
+from warplens.recipes import engine, heat_maps
 from warplens.recipes.base import Answer
 from warplens.recipes.process_pool import ProcessPool
+from warplens.report import Report
 from warplens.testing.timeline import timeline
 
 
@@ -41,18 +44,18 @@ def gpu_ranks(folder: Path) -> list[Path]:
 
 def test_the_map_shows_when_each_rank_worked(tmp_path: Path) -> None:
     answer = answered("gpu_time_util_map", gpu_ranks(tmp_path), bins=10, kind="all")
-    busy = np.asarray(answer.details["map"].column("Busy (%)").to_pylist()).reshape(2, 10)
+    busy = answer.maps["map"].values
     assert busy[0] == pytest.approx([100] * 5 + [0] * 5, abs=0.5)
     assert busy[1] == pytest.approx([0] * 5 + [100] * 5, abs=0.5)
-    assert [line.split("│")[1] for line in answer.lines[1:]] == ["█████     ", "     █████"]
+    drawn = heat_maps.drawn(answer.maps["map"])
+    assert [line.split("│")[1] for line in drawn] == ["█████     ", "     █████"]
+    assert heat_maps.as_table(answer.maps["map"]).column("Busy (%)").to_pylist() == busy.ravel().tolist()
     assert answer.facts["same_time"] is True
 
 
 def test_the_map_shows_one_kind_of_work(tmp_path: Path) -> None:
     answer = answered("gpu_time_util_map", gpu_ranks(tmp_path)[1:], bins=4, kind="communication")
-    assert np.asarray(answer.details["map"].column("Busy (%)").to_pylist()) == pytest.approx(
-        [0, 0, 100, 100], abs=1
-    )
+    assert answer.maps["map"].values[0] == pytest.approx([0, 0, 100, 100], abs=1)
     with pytest.raises(MissingData, match="does not contain GPU work of this kind"):
         answered("gpu_time_util_map", gpu_ranks(tmp_path / "more")[:1], bins=4, kind="communication")
 
@@ -63,45 +66,60 @@ def test_the_map_refuses_what_it_cannot_draw(option: str, value: object, tmp_pat
         answered("gpu_time_util_map", gpu_ranks(tmp_path), **{option: value})
 
 
-def paced(folder: Path, lengths: dict[int, list[int]]) -> list[Path]:
-    """Write ranks with a range `step` for each length, in ticks."""
-    paths = []
-    for rank, own in lengths.items():
-        path = folder / f"rank{rank}.warplens"
-        timeline(
-            path,
-            "main |" + " ".join(f"[{'step'.ljust(length - 2)}]" for length in own),
-            part=f"host-{rank}-1",
-        )
-        paths.append(path)
-    return paths
-
-
-def test_a_rank_that_is_slower_in_nearly_all_iterations_is_named(tmp_path: Path) -> None:
-    random = np.random.default_rng(3)
-    lengths = {rank: (random.integers(50, 60, 30) + (8 if rank == 2 else 0)).tolist() for rank in range(4)}
-    answer = answered("nvtx_pace", paced(tmp_path, lengths), name="step")
-    assert answer.facts["slow"] == ["report 2"]
-    assert answer.lines[1].startswith("Report 2 is slower: ")
-    row = answer.tables["by_rank"].to_pylist()[0]
-    assert (row["Rank"], row["Iterations"], row["Med (ns)"]) == (
-        "report 2",
-        30,
-        1000 * float(np.median(lengths[2])),
+def test_a_metric_is_drawn_as_the_readings_say(tmp_path: Path) -> None:
+    """A reading holds since the one before: 20 from tick 9 to 19, 80 from 19 to 29, then nothing."""
+    picture = (
+        "main |[" + "x".ljust(38) + "]\ngpu0~SM_Active|" + " " * 9 + "0" + " " * 9 + "20" + " " * 8 + "80"
     )
+    timeline(tmp_path / "a.warplens", picture)
+    answer = answered("gpu_metric_util_map", [tmp_path / "a.warplens"], bins=4)
+    shown = answer.maps["map"]
+    assert shown.value == "SM Active (%)"
+    assert shown.values[0] == pytest.approx([2, 26, 72, 0], abs=0.1)
+    with pytest.raises(MissingData, match="does not contain the metric 'Power'; it has: SM Active"):
+        answered("gpu_metric_util_map", [tmp_path / "a.warplens"], metric="Power")
 
 
-def test_chance_names_nobody(tmp_path: Path) -> None:
-    random = np.random.default_rng(4)
-    lengths = {rank: random.integers(50, 60, 30).tolist() for rank in range(4)}
-    answer = answered("nvtx_pace", paced(tmp_path, lengths), name="step")
-    assert answer.facts["slow"] == []
-    assert answer.lines[1] == "No rank is slower than the others beyond chance."
+def test_time_in_mpi_is_drawn(tmp_path: Path) -> None:
+    """Calls at 500 to 515, 520 to 530 and 540 ns, and MPI_Init before."""
+    import_file(tell(Export(ERAS[-1])).write(tmp_path / "x.sqlite"), tmp_path / "x.warplens")
+    answer = answered("mpi_util_map", [tmp_path / "x.warplens"], kind="collective", bins=1)
+    with Report.open(tmp_path / "x.warplens") as report:
+        begin, end = report.span
+    assert answer.maps["map"].rows == ("rank 3",)
+    assert answer.maps["map"].values[0, 0] == pytest.approx(100 * 15 / (end - begin), rel=0.01)
+    with pytest.raises(MissingData, match="kind=heat"):
+        answered("mpi_util_map", [tmp_path / "x.warplens"], kind="heat")
 
 
-def test_one_rank_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
-    with pytest.raises(MissingData, match="no iteration in common"):
-        answered("nvtx_pace", paced(tmp_path, {0: [10, 12]}), name="step")
+def test_the_histogram_counts_every_launch_of_all_ranks(tmp_path: Path) -> None:
+    """`gemm` takes 10 ticks on two ranks and 20 on one; a tick is 1,000 ns."""
+    paths = []
+    for rank, length in enumerate((10, 10, 20)):
+        path = tmp_path / f"rank{rank}.warplens"
+        timeline(path, f"gpu0.7 |({'gemm'.ljust(length - 2)})  (tanh)", part=f"host-{rank}-1")
+        paths.append(path)
+    answer = answered("kern_hist", paths)
+    row = answer.tables["kernels"].to_pylist()[0]
+    assert (row["Name"], row["Launches"], row["Reports"], row["Total (ns)"]) == ("gemm", 3, 3, 40_000)
+    assert row["Med from (ns)"] <= 10_000 < row["Med from (ns)"] * 2 ** (1 / 4)
+    assert row["P99 from (ns)"] <= 20_000 < row["P99 from (ns)"] * 2 ** (1 / 4)
+    shown = answer.maps["map"]
+    assert sorted(shown.values[0][shown.values[0] > 0].tolist()) == pytest.approx([100 / 3, 200 / 3])
+    assert answered("kern_hist", paths, name="tanh").facts == {"launches": 3, "kernels": 1}
+
+
+def test_memory_is_compared_by_its_peak(tmp_path: Path) -> None:
+    """The second rank has 8 MB at most, the first one 4 MB."""
+    paths = []
+    for rank, more in enumerate(("         ", "+4000000#2")):
+        paths.append(tmp_path / f"rank{rank}.warplens")
+        picture = f"main:api |(cudaMalloc#1) (cudaMalloc#2)\ngpu0:memory |+4000000#1    {more}"
+        timeline(paths[-1], picture, part=f"host-{rank}-1")
+    answer = answered("sums", paths, stat="gpu_memory_sum")
+    (row,) = answer.tables["over_ranks"].to_pylist()
+    assert answer.facts["column"] == "Peak (MB)"
+    assert (row["Min (MB)"], row["Max (MB)"], row["Max at"]) == (4.0, 8.0, "rank1.warplens")
 
 
 def test_findings_of_all_ranks_are_put_together(tmp_path: Path) -> None:

@@ -29,9 +29,29 @@ def test_kernels_of_communication_stand_for_collectives(tmp_path: Path) -> None:
     assert answer.facts["reason"] == "its kernels worked longer"
 
 
+def test_operators_of_gloo_stand_for_collectives_of_the_host(tmp_path: Path) -> None:
+    """The second rank fetches its data for longer, so the first one waits in each all-reduce."""
+    paths = []
+    for rank, (fetch, reduce) in enumerate(((4, 30), (14, 20))):
+        step = f"[{'data'.ljust(fetch)}]  {{{'gloo:all_reduce'.ljust(reduce)}}}"
+        assert len(step) == 40
+        paths.append(tmp_path / f"rank{rank}.warplens")
+        timeline(paths[-1], f"main@pytorch |{step * 6}", part=f"host-{rank}-1")
+    answer, broken = engine.run("straggler", paths, ProcessPool(1), options={})
+    assert not broken
+    assert answer.facts["collectives"] == 6
+    assert answer.facts["straggler"] == "report 1"
+    assert answer.facts["reason"] == "it loaded data for longer"
+    each = answer.details["collectives"].to_pylist()
+    assert [(row["Name"], row["Last"]) for row in each] == [("all_reduce", "report 1")] * 6
+    assert [row["Late (ns)"] for row in each] == [10_000] * 6
+
+
 def test_a_report_without_collectives_says_so(tmp_path: Path) -> None:
     timeline(tmp_path / "a.warplens", "main |[work]")
-    with pytest.raises(MissingData, match="contains neither collectives nor NCCL kernels"):
+    with pytest.raises(
+        MissingData, match="contains neither collectives nor NCCL kernels nor operators of Gloo"
+    ):
         engine.run("straggler", [tmp_path / "a.warplens"], ProcessPool(1), options={})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,24 +11,33 @@ import click
 
 from warplens import catalog
 from warplens.catalog import Unit
+from warplens.cli.finishing import progress_bar
 from warplens.cli.options.flags import FlagCommand
 from warplens.cli.options.report_path import ReportPath
 from warplens.cli.options.unit_help import help_option
 from warplens.cli.options.unit_options import unit_options
-from warplens.cli.printing import tables
 from warplens.cli.printing.messages import tell
-from warplens.cli.printing.output import write_lines
+from warplens.cli.printing.rank_answers import AnswerOutput
 from warplens.cli.printing.words import counted
 from warplens.errors import UsageError
 from warplens.handover.naming import SUFFIX, is_report
 
 if TYPE_CHECKING:
-    from warplens.recipes.base import Answer, BrokenPart
+    from warplens.recipes.base import Answer, BrokenPart, Place
     from warplens.recipes.engine import Pool
 
 FAMILY = "recipes.questions"
 _STATS = "stats.tables"
 _ROWS = 20
+_URL = r"[A-Za-z][A-Za-z0-9+.-]+://"
+
+
+class RankPath(ReportPath):
+    """A report as other commands take it, or its URL in object storage."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a URL as it is, and of others the path of the report."""
+        return value if re.match(_URL, str(value)) else super().convert(value, param, ctx)
 
 
 @click.command(
@@ -39,18 +47,28 @@ Examples:
   warplens recipe cuda_gpu_kern_sum rank0 rank1 rank2 rank3
   warplens recipe nvtx_sum -f csv -o sums ranks/    writes sums_over_ranks.csv
   warplens recipe nvtx_sum:column=Instances ranks/
+  warplens recipe cuda_gpu_kern_sum today/ --against yesterday/
+  warplens recipe straggler s3://bucket/job/ranks/
   warplens recipe straggler -f json trace.parquet
+  warplens recipe gpu_time_util_map -f html -o map ranks/    writes map.html
 """,
 )
 @click.argument("name", metavar="NAME[:ARGUMENT…]")
-@click.argument("paths", nargs=-1, type=ReportPath(), metavar="REPORTS…")
+@click.argument("paths", nargs=-1, type=RankPath(), metavar="REPORTS…")
 @click.option(
     "--input",
     "more",
     multiple=True,
-    type=ReportPath(),
+    type=RankPath(),
     metavar="REPORT",
     help="One more report, or a folder of reports.",
+)
+@click.option(
+    "--against",
+    multiple=True,
+    type=RankPath(),
+    metavar="REPORT",
+    help="A report, or a folder of reports, of an earlier job: print what changed, by rank.",
 )
 @click.option(
     "-f",
@@ -59,10 +77,13 @@ Examples:
     default="table",
     show_default=True,
     metavar="FORMAT",
-    help="table, csv, tsv, json or markdown.",
+    help="table, csv, tsv, json, markdown, html (one page) or parquet (with -o).",
 )
 @click.option(
-    "-o", "--output", metavar="NAME", help="Write each table to a file NAME_TABLE.csv …; json: to NAME.json."
+    "-o",
+    "--output",
+    metavar="NAME",
+    help="Write each table to a file NAME_TABLE.csv …; json and html: to one file.",
 )
 @click.option(
     "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Number of processes; default: one per CPU."
@@ -92,8 +113,9 @@ Examples:
 def command(
     ctx: click.Context,
     name: str,
-    paths: tuple[Path, ...],
-    more: tuple[Path, ...],
+    paths: tuple[Place, ...],
+    more: tuple[Place, ...],
+    against: tuple[Place, ...],
     form: str,
     output: str | None,
     jobs: int | None,
@@ -110,36 +132,33 @@ def command(
     reports. A folder stands for the reports in it. Unreadable reports are named and left out.
     """
     unit, options = recipe_of(name)
-    unit_of_time, shape = tables.time_unit(timeunit), tables.format_name(form)
+    output_of = AnswerOutput.of(
+        form, output, rows=rows, unit=timeunit, overwrite=force_overwrite, quiet=quiet
+    )
     reports = expanded((*paths, *more))
     from warplens.recipes.engine import run
 
-    answer, broken = run(unit.id, reports, _pool(jobs, dask, dask_scheduler_file), options=options)
+    pool = _pool(jobs, dask, dask_scheduler_file)
+
+    def answered(paths: list[Place]) -> tuple[Answer, list[BrokenPart]]:
+        with progress_bar(quiet) as bar:
+            return run(
+                unit.id,
+                paths,
+                pool,
+                options=options,
+                progress=lambda done, count: bar(f"{done:,} of {counted(count, 'report')}", done / count),
+            )
+
+    answer, broken = answered(reports)
+    if against:
+        from warplens.recipes.differing import compared
+
+        before, more_broken = answered(expanded(against))
+        answer, broken = compared(before, answer), [*broken, *more_broken]
     for text in [] if quiet else left_out(broken):
         tell(f"warplens: left out: {text}")
-    if shape == "json":
-        lines = [json.dumps(as_json(answer, broken=[str(one.path) for one in broken]), indent=2)]
-        if output is None:
-            tables.show(lines)
-        else:
-            write_lines(Path(f"{output}.json"), iter(lines), overwrite=force_overwrite)
-        return
-    if not quiet and (output is not None or shape in ("table", "markdown")):
-        for line in answer.lines:
-            click.echo(line)
-    written = {**answer.tables, **answer.details} if output is not None else answer.tables
-    for title, table in written.items():
-        table = tables.in_unit(table, unit_of_time)
-        if output is not None:
-            write_lines(
-                Path(f"{output}_{title}{tables.SUFFIXES[shape]}"),
-                tables.FORMATS[shape](table, width=0),
-                overwrite=force_overwrite,
-            )
-        else:
-            _print(title, table, shape, rows=rows if shape == "table" else 0)
-    if answer.details and output is None and not quiet and shape == "table":
-        click.echo(f"\nAlso with -f csv -o NAME: {', '.join(answer.details)}")
+    output_of.give(unit, answer, reports, broken=broken)
     ctx.exit(0)
 
 
@@ -169,13 +188,18 @@ def recipe_of(name: str) -> tuple[Unit, dict[str, Any]]:
     return unit, unit_options(unit, arguments)
 
 
-def expanded(paths: tuple[Path, ...]) -> list[Path]:
+def expanded(paths: tuple[Place, ...]) -> list[Place]:
     """Return the reports that are meant: a folder that is none stands for those in it, by number, then name.
 
     UsageError if there is none.
     """
-    reports: list[Path] = []
+    reports: list[Place] = []
     for path in paths:
+        if isinstance(path, str):
+            from warplens.recipes.remote import listed
+
+            reports += sorted(listed(path), key=lambda url: _natural(Path(url)))
+            continue
         inside = (
             sorted(path.glob(f"*{SUFFIX}"), key=_natural) if path.is_dir() and not is_report(path) else []
         )
@@ -189,21 +213,11 @@ def left_out(broken: list[BrokenPart]) -> Iterator[str]:
     """Yield a line for each reason why reports are not in the answer."""
     reasons: dict[str, list[str]] = {}
     for one in broken:
-        reasons.setdefault(one.error.replace(str(one.path), "…").replace(one.path.name, "…"), []).append(
-            one.error
-        )
+        reasons.setdefault(
+            one.error.replace(str(one.path), "…").replace(Path(one.path).name, "…"), []
+        ).append(one.error)
     for errors in reasons.values():
         yield errors[0] + (f" (and {len(errors) - 1} more like it)" if len(errors) > 1 else "")
-
-
-def as_json(answer: Answer, broken: list[str]) -> dict[str, Any]:
-    """Return an answer as JSON takes it: its facts, then each table as a list of rows."""
-    return {
-        **answer.facts,
-        "verdict": list(answer.lines),
-        "tables": {name: table.to_pylist() for name, table in {**answer.tables, **answer.details}.items()},
-        "left_out": broken,
-    }
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
@@ -211,16 +225,3 @@ def _natural(path: Path) -> list[tuple[int, str]]:
     return [
         (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name) if part
     ]
-
-
-def _print(title: str, table: Any, shape: str, rows: int) -> None:
-    width = tables.terminal_width()
-    hidden = max(table.num_rows - rows, 0) if rows else 0
-    shown, gone = tables.fitted(table.slice(0, rows) if hidden else table, width if shape == "table" else 0)
-    click.echo(f"\n ** {title.replace('_', ' ')}:\n")
-    lines: Iterator[str] = tables.FORMATS[shape](shown, width=width)
-    tables.show(lines)
-    if hidden:
-        click.echo(f"… and {counted(hidden, 'more row')}; --rows 0 shows all")
-    if gone:
-        click.echo(f"no room here for {', '.join(gone)}; -f csv has all.")

@@ -17,7 +17,10 @@ _STANDS_OUT = 2.0  # times its equal share of the waiting
 # What more of a cause means for the rank that came last.
 _MEANING = {
     reading.WORK: "its kernels worked longer",
-    reading.HOST: "it came later from its own work; no GPU work was recorded that would say why",
+    reading.HOST: "it came later from its own work, of which nothing was recorded that would say why",
+    reading.GARBAGE: "Python collected garbage for longer",
+    "data": "it loaded data for longer",
+    **{phase: f"its {phase} took longer" for phase in ("forward", "backward", "optimizer")},
     "host-bound": "its GPU waited for its host, which made no CUDA call then",
     "launch-bound": "its GPU waited for launches",
     "sync-bound": "its host waited for the GPU and launched late",
@@ -48,6 +51,7 @@ def answer(collectives: pa.Table) -> Answer:
         "reason": None if slow is None else reasons[slow][0] or None,
         "collectives": result.collectives,
         "inconclusive": result.inconclusive,
+        "outside_steps": result.outside,
         "matched_by": result.matched.how,
         "unmatched_rows": result.matched.unmatched,
         "waited_ns": int(result.waited.sum()),
@@ -57,7 +61,12 @@ def answer(collectives: pa.Table) -> Answer:
             for name, left in zip(result.names, result.clocks.residual.tolist(), strict=True)
         },
     }
-    return Answer(list(_lines(result, slow, reasons)), tables={"by_rank": table}, facts=facts)
+    return Answer(
+        list(_lines(result, slow, reasons)),
+        tables={"by_rank": table},
+        details={"collectives": result.each},
+        facts=facts,
+    )
 
 
 def _slowest(result: RankWaits) -> int | None:
@@ -107,5 +116,7 @@ def _lines(result: RankWaits, slow: int | None, reasons: list[tuple[str, float]]
     yield f"Matched by {ways or 'nothing'}; {clock}."
     if result.inconclusive:
         yield f"In {result.inconclusive:,} of them the ranks began too close together to identify the last one."
+    if result.outside:
+        yield f"Not counted, because no step called them: {counted(result.outside, 'collective')}."
     if result.matched.unmatched:
         yield f"Without a counterpart on another rank: {counted(result.matched.unmatched, 'call')}."

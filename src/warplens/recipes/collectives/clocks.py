@@ -42,16 +42,18 @@ def aligned(start: Float64Array, end: Float64Array, usable: Int64Array, hosts: l
     shift = np.zeros_like(end)
     late = end[usable] - np.nanmedian(end[usable], axis=1, keepdims=True) if len(usable) else end[:0]
     before = _spread(late)
-    for host in dict.fromkeys(hosts):
-        own = np.array([one == host for one in hosts])
+    times = np.nanmedian(end, axis=1) if len(end) else end[:, 0]
+    columns: dict[str, list[int]] = {}
+    for column, host in enumerate(hosts):
+        columns.setdefault(host, []).append(column)
+    for own in columns.values():
         apart = late[:, own]
         if not np.isfinite(apart).any():
             continue
         best, left = _offset(apart), _size(apart - _offset(apart))
         correction = np.full(len(end), best)
         if np.isfinite(apart).sum() >= _FOR_DRIFT:
-            times = np.nanmedian(end, axis=1)
-            slope, base = _line(np.repeat(times[usable][:, None], own.sum(), axis=1), apart)
+            slope, base = _line(np.repeat(times[usable][:, None], len(own), axis=1), apart)
             drifting = base + slope * times
             size = _size(apart - drifting[usable][:, None])
             if size < _BETTER * left:

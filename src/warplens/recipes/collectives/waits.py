@@ -7,7 +7,7 @@ are known to, nobody is called last.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,8 @@ class RankWaits:
     `last`: how often it was the last one; `late`: by how much, after the rank before it; `waited`: in
     collectives, for others; `cost`: how long the others waited then. `excess`: cause to ns that it spent
     on that before the collectives to which it came last, beyond the median of the other ranks.
+    `each`: a row for each collective, in order of start. `outside`: collectives that no step called, and
+    that are in none of these figures.
     """
 
     names: tuple[str, ...]
@@ -40,6 +42,8 @@ class RankWaits:
     excess: dict[str, Float64Array]
     inconclusive: int
     collectives: int
+    outside: int
+    each: pa.Table
     matched: MatchedCollectives
     clocks: AlignedClocks
 
@@ -48,6 +52,7 @@ def waits(rows: pa.Table) -> RankWaits:
     """Compute who waited for whom from the rows of all ranks."""
     rank, names, hosts = ranks.names_of(rows)
     matched = matching.matched(rows, rank)
+    matched, outside = _of_steps(rows, matched)
     start, end = _laid_out(rows, "start", matched), _laid_out(rows, "end", matched)
     aligned = clocks.aligned(start, end, np.flatnonzero(matched.ends_together), hosts)
     start, end = start - aligned.shift, end - aligned.shift
@@ -77,9 +82,64 @@ def waits(rows: pa.Table) -> RankWaits:
         excess=_excess(rows, matched, last, clear=clear, count=count),
         inconclusive=int((~clear).sum()),
         collectives=len(clear),
+        outside=outside,
+        each=_each(
+            rows,
+            matched,
+            transfer[:, 0],
+            wait=wait,
+            start=start,
+            late=late,
+            last=np.where(clear, last, -1),
+            names=names,
+        ),
         matched=matched,
         clocks=aligned,
     )
+
+
+def _of_steps(rows: pa.Table, matched: MatchedCollectives) -> tuple[MatchedCollectives, int]:
+    """Return the collectives that steps called, if those are most; and how many others there are.
+
+    Ranks do not start together: in one collective before the first step they may wait for seconds.
+    """
+    if "in_step" not in rows.column_names or not len(matched.row):
+        return matched, 0
+    called = rows.column("in_step").to_numpy()[np.maximum(matched.row, 0)] & (matched.row >= 0)
+    chosen = called.any(axis=1)
+    if 2 * chosen.sum() < len(chosen):
+        return matched, 0
+    kept = replace(matched, row=matched.row[chosen], ends_together=matched.ends_together[chosen])
+    return kept, int((~chosen).sum())
+
+
+def _each(
+    rows: pa.Table,
+    matched: MatchedCollectives,
+    transfer: Float64Array,
+    *,
+    wait: Float64Array,
+    start: Float64Array,
+    late: Float64Array,
+    last: Int64Array,
+    names: tuple[str, ...],
+) -> pa.Table:
+    """Return a row for each collective. `last`: -1 if the ranks began too close together."""
+    first = pa.array(matched.row.max(axis=1))  # any rank's row has the name
+    begin = np.nanmin(start, axis=1) if len(start) else np.zeros(0)
+    table = pa.table(
+        {
+            "Begin (ns)": begin.astype(np.int64),
+            "Name": rows.column("name").take(first).cast(pa.string()),
+            "Group": rows.column("group").take(first).cast(pa.string()),
+            "Ranks": (matched.row >= 0).sum(axis=1),
+            "Transfer (ns)": transfer.astype(np.int64),
+            "Waited (ns)": wait.sum(axis=1).astype(np.int64),
+            "Last": pa.array([names[rank] if rank >= 0 else None for rank in last.tolist()], pa.string()),
+            "Late (ns)": pa.array(late.astype(np.int64), mask=last < 0),
+        }
+    )
+    return table.sort_by("Begin (ns)")
 
 
 def _laid_out(rows: pa.Table, column: str, matched: MatchedCollectives) -> Float64Array:

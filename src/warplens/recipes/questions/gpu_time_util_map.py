@@ -16,23 +16,21 @@ whole time divided by the number of bins, so short gaps do not show; `gpu_idle_t
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.gpu import kernel_classes
 from warplens.analysis.intervals import Cover
-from warplens.arrays import Float64Array
 from warplens.errors import MissingData, UsageError
 from warplens.model.words import counted, duration
-from warplens.recipes import ranks
+from warplens.recipes import over_time
 from warplens.recipes.base import Answer, Summary
+from warplens.recipes.over_time import RankTrack
 from warplens.report import Report
 
 _KINDS = ("all", "compute", "communication", "memory")
-_SHADES = " ░▒▓█"
-_STRETCHES = 4096  # of one GPU that cross to the answer: enough for any screen
-_MOST = 32  # rows that are drawn
 
 
 def part(report: Report, *, kind: str = "all", bins: int = 60) -> Summary:
@@ -45,91 +43,43 @@ def part(report: Report, *, kind: str = "all", bins: int = 60) -> Summary:
     """
     if kind not in _KINDS:
         raise UsageError(f"`:kind={kind}` is unknown; choose from: {', '.join(_KINDS)}.")
-    if not 1 <= bins <= 1000:
-        raise UsageError(f"`:bins={bins}`: 1 to 1000 pieces of time.")
-    work = _work(report, kind)
-    facts = {
-        row["process"]: row for row in report.table("processes", ["process", "rank", "host"]).to_pylist()
-    }
-    rows = []
-    begin, end = report.span
-    for process, device in sorted(
-        set(zip(*(work.column(name).to_pylist() for name in ("process", "device")), strict=True))
-    ):
-        own = work.filter(
-            pc.and_(pc.equal(work.column("process"), process), pc.equal(work.column("device"), device))
-        )
-        cover = Cover(own.column("start").to_numpy(), own.column("end").to_numpy())
-        edges = np.linspace(begin, end, _STRETCHES + 1).astype(np.int64)
-        rows.append(
-            {
-                "process": process,
-                "device": device,
-                "rank": facts[process]["rank"],
-                "host": facts[process]["host"],
-                "begin": begin,
-                "end": end,
-                "busy": cover.within(edges[:-1], edges[1:]).tolist(),
-            }
-        )
-    if not rows:
+    over_time.check_bins(bins)
+    rows = over_time.summarized(report, _tracks(report, _work(report, kind)))
+    if not rows.num_rows:
         raise MissingData("does not contain GPU work of this kind.")
-    schema = pa.schema(
-        [
-            *((name, pa.int64()) for name in ("process", "device", "rank")),
-            ("host", pa.string()),
-            *((name, pa.int64()) for name in ("begin", "end")),
-            ("busy", pa.list_(pa.int64())),
-        ]
-    )
-    return {"gpus": pa.Table.from_pylist(rows, schema=schema)}
+    return {"gpus": rows}
 
 
 def answer(summary: Summary, *, kind: str = "all", bins: int = 60) -> Answer:
     """Draw the heat map, with a row for each GPU."""
-    rows = summary["gpus"]
-    number, names, _ = ranks.names_of(rows)
-    rows = rows.take(pa.array(np.argsort(number, kind="stable")))
-    begins, ends = rows.column("begin").to_numpy(), rows.column("end").to_numpy()
-    together = begins.max() < ends.min()
-    low, high = (begins.min(), ends.max()) if together else (0, int((ends - begins).max()))
-    edges = np.linspace(low, high, bins + 1)
-    table: Float64Array = np.stack(
-        [
-            _binned(
-                np.asarray(row["busy"], np.float64),
-                row["begin"] if together else 0,
-                row["end"] if together else row["end"] - row["begin"],
-                edges=edges,
-            )
-            for row in rows.to_pylist()
-        ]
-    )
-    mean = table.mean(axis=1)
-    lines = [
-        f"{kind.capitalize()} GPU work of {counted(len(names), 'rank')}, {counted(bins, 'piece')} of {duration(edges[1] - edges[0])}; "
-        f"mean {mean.mean():.0f} % (least {names[int(mean.argmin())]}: {mean.min():.0f} %).",
-        *(
-            f"{name:>10} │{_drawn(row)}│ {share:3.0f} %"
-            for name, row, share in zip(names[:_MOST], table, mean, strict=False)
-        ),
-    ]
-    if len(names) > _MOST:
-        lines.append(f"… and {counted(len(names) - _MOST, 'more rank')}; -f csv -o NAME writes all.")
-    begin = (edges[:-1] - low).astype(np.int64)
+    time_map = over_time.heat_map(summary["gpus"], bins, "Busy (%)")
+    shown = time_map.shown
+    mean = shown.values.mean(axis=1)
+    least = int(mean.argmin())
     return Answer(
-        lines,
-        details={
-            "map": pa.table(
-                {
-                    "Rank": [name for name in names for _ in range(bins)],
-                    "Begin (ns)": np.tile(begin, len(names)),
-                    "Busy (%)": table.ravel(),
-                }
-            )
+        [
+            f"{kind.capitalize()} GPU work of {counted(len(shown.rows), 'rank')}, {counted(bins, 'piece')} of "
+            f"{duration(time_map.bin_ns)}; mean {mean.mean():.0f} % (least {shown.rows[least]}: {mean[least]:.0f} %)."
+        ],
+        maps={"map": shown},
+        facts={
+            "kind": kind,
+            "bins": bins,
+            "same_time": time_map.together,
+            "mean_percent": float(mean.mean()),
         },
-        facts={"kind": kind, "bins": bins, "same_time": bool(together), "mean_percent": float(mean.mean())},
     )
+
+
+def _tracks(report: Report, work: pa.Table) -> Iterator[RankTrack]:
+    at = over_time.edges(report)
+    places = zip(*(work.column(name).to_pylist() for name in ("process", "device")), strict=True)
+    for process, device in sorted(set(places)):
+        own = work.filter(
+            pc.and_(pc.equal(work.column("process"), process), pc.equal(work.column("device"), device))
+        )
+        cover = Cover(own.column("start").to_numpy(), own.column("end").to_numpy())
+        yield RankTrack(process, device, over_time.busy(cover, at))
 
 
 def _work(report: Report, kind: str) -> pa.Table:
@@ -144,16 +94,3 @@ def _work(report: Report, kind: str) -> pa.Table:
     if kind in ("all", "memory"):
         parts += [report.table(name, columns) for name in ("memcpys", "memsets")]
     return pa.concat_tables(parts, promote_options="permissive").drop_null()
-
-
-def _binned(busy: Float64Array, begin: int, end: int, edges: Float64Array) -> Float64Array:
-    """Return the percentage of each bin that was busy; `busy`: ns in equal stretches from `begin` to `end`."""
-    total = np.concatenate([[0.0], np.cumsum(busy)])
-    at = np.interp(edges, np.linspace(begin, end, len(busy) + 1), total)
-    share: Float64Array = 100 * np.diff(at) / np.diff(edges)
-    return share
-
-
-def _drawn(row: Float64Array) -> str:
-    steps = np.clip(np.ceil(row / 100 * (len(_SHADES) - 1) - 1e-9), 0, len(_SHADES) - 1).astype(int)
-    return "".join(_SHADES[step] for step in steps.tolist())

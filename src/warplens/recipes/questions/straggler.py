@@ -37,12 +37,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from warplens.errors import MissingData, ReportError
 from warplens.flows import foreign
 from warplens.importers.jobs import operations
-from warplens.recipes.base import Answer, Summary
+from warplens.recipes.base import Answer, HeatMap, Summary
 from warplens.recipes.collectives import answering, reading
 from warplens.recipes.jobs import what_if
 from warplens.recipes.jobs.what_if import Stragglers
@@ -108,7 +109,12 @@ def answer(summary: Summary) -> Answer:
         "slowdown_by_dp_rank": _mapping(tables["by_dp_rank"], "dp_rank"),
         "slowdown_by_worker": _mapping(tables["by_worker"], "rank"),
     }
-    return Answer(_verdict(facts, tables), tables=tables, facts=facts)
+    return Answer(
+        _verdict(facts, tables),
+        maps={"dp_by_stage": _map(summary["by_worker"])},
+        tables=tables,
+        facts=facts,
+    )
 
 
 def _workers(result: Stragglers) -> pa.Table:
@@ -122,6 +128,24 @@ def _workers(result: Stragglers) -> pa.Table:
         for rank, slowdown in result.by_worker.items()
     ]
     return pa.Table.from_pylist(rows)
+
+
+def _map(workers: pa.Table) -> HeatMap:
+    """Return the slowdown of the workers, dp ranks × pipeline stages."""
+    dp_rank, stage, slowdown = (workers.column(name).to_numpy() for name in ("dp_rank", "stage", "slowdown"))
+    rows, columns = np.unique(dp_rank), np.unique(stage)
+    values = np.full((len(rows), len(columns)), np.nan)
+    values[np.searchsorted(rows, dp_rank), np.searchsorted(columns, stage)] = slowdown
+    return HeatMap(
+        [f"dp rank {one}" for one in rows.tolist()],
+        columns.tolist(),
+        values,
+        down="DP rank",
+        across="Stage",
+        value="Slowdown",
+        scale=(1.0, float(slowdown.max())),
+        ends=[f"{most:.2f}" for most in np.nanmax(values, axis=1).tolist()],
+    )
 
 
 def _mapping(table: pa.Table, name: str) -> dict[str, float]:

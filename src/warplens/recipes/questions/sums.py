@@ -7,9 +7,9 @@ maximum. `warplens recipe cuda_gpu_kern_sum …` is short for `sums:stat=cuda_gp
 
 ## How it is computed
 The table of each report is that of `warplens stats -r`. Rows with the same texts (name, operation,
-…) are combined. The values are those of the first time column, or else of the first column of
-numbers, or of `:column=`. The standard deviation is the sample standard deviation. Quartiles are
-interpolated linearly.
+…) are combined. The values are those of the first time column; of a table that begins with a size,
+those; or else of the first column of numbers, or of `:column=`. The standard deviation is the sample
+standard deviation. Quartiles are interpolated linearly.
 
 ## Traps
 A rank without a row counts as absent, not as 0. A report with the processes of several ranks is one
@@ -29,6 +29,7 @@ from warplens.recipes.base import REPORT, Answer, Summary
 from warplens.report import Report, Selection
 
 STATS = "stats.tables"
+_SIZES = ("(MB)", "(MiB)")  # a table that begins with one is about memory
 _ORDER = ("Reports", "Mean", "StdDev", "Min", "Q1", "Med", "Q3", "Max", "Sum")
 
 
@@ -83,7 +84,7 @@ def answer(summary: Summary, *, stat: str = "nvtx_sum", column: str = "") -> Ans
         [f"{value} of {stat} over {counted(count, 'report')}."],
         tables={"over_ranks": over_ranks},
         details={"by_rank": by_report},
-        facts={"stat": stat, "column": value, "reports": count},
+        facts={"stat": stat, "column": value, "names": names, "reports": count},
     )
 
 
@@ -102,7 +103,7 @@ def _compared(rows: pa.Table, names: list[str], column: str) -> str:
     times = [name for name in numbers if name.endswith("(ns)")]
     if not numbers:
         raise MissingData("the table has no numeric column.")
-    return (times or numbers)[0]
+    return numbers[0] if numbers[0].endswith(_SIZES) else (times or numbers)[0]
 
 
 def _over_reports(texts: pa.Table, names: list[str], value: str) -> pa.Table:
