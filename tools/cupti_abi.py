@@ -182,7 +182,7 @@ def comparison(include: Path) -> str:
             if all(since == "0" for _, _, since in fields(words)):
                 lines.append(f'  place("{ours}", 0, sizeof({ours}), 0, sizeof({real}));')
     lines += [f'  number("{a}", {a}, {b});' for a, b in CONSTANTS.items() if re.search(rf"\b{b}\b", text)]
-    ours_text = (ROOT / "native" / "drivers" / "cupti.h").read_text(encoding="utf-8")
+    ours_text = (ROOT / "native" / "drivers" / "cupti_functions.h").read_text(encoding="utf-8")
     for member, name in re.findall(r"^\s*X\((\w+), (\w+),", ours_text, re.MULTILINE):
         if re.search(rf"\b{name}\s*\(", text):
             lines.append(f'  function<decltype(CuptiFunctions::{member}), decltype(&{name})>("{name}");')

@@ -55,7 +55,7 @@ def edges(report: Report) -> Int64Array:
 
 def busy(cover: Cover, at: Int64Array) -> Float64Array:
     """Return the percentage of each stretch that is covered."""
-    share: Float64Array = 100.0 * cover.within(at[:-1], at[1:]) / _stretch(at)
+    share: Float64Array = np.asarray(100.0 * cover.within(at[:-1], at[1:]) / _stretch(at), np.float64)
     return share
 
 

@@ -25,30 +25,36 @@ if TYPE_CHECKING:
 DOMAIN = "torch.nn"
 
 
-class name_modules:
-    """Records the forward pass of each module of a model as a range, until the end of a `with` block or `remove`.
+def name_modules(*model: Any) -> NamedModules:
+    """Record the forward pass of each module of a model as a range, until the end of a `with` block or `remove()`.
 
         with warplens.torch.name_modules(model):
             train(batch)
 
-    A range is called like the module's path, `layers.0.attention`, that of the model like its class; its category is the class, its
+    A range has the name of the module's path, `layers.0.attention`; that of the model has its class. Its category is the class, its
     domain `torch.nn`. `stats -r module_sum` sums them up, with the backward pass of each. A module that is used under two names has
     the first one.
 
     Args:
         model: a module, or several of them; default: all that the program has now.
     """
+    compiled = _compiled()
+    hooks: list[_Hook] = []
+    handles: list[Any] = []
+    for root in model or _roots():
+        for path, module in _eager(root):
+            enter, leave = _Enter(path, module), _Hook(path, module)
+            hooks += [enter, leave]
+            handles.append(module.register_forward_pre_hook(enter))
+            handles.append(module.register_forward_hook(leave, always_call=True))
+    return NamedModules(compiled, hooks, handles)
 
-    def __init__(self, *model: Any) -> None:
-        self._compiled = _compiled()
-        self._hooks: list[_Hook] = []
-        self._handles: list[Any] = []
-        for root in model or _roots():
-            for path, module in _eager(root):
-                enter, leave = _Enter(path, module), _Hook(path, module)
-                self._hooks += [enter, leave]
-                self._handles.append(module.register_forward_pre_hook(enter))
-                self._handles.append(module.register_forward_hook(leave, always_call=True))
+
+class NamedModules:
+    """The hooks of `name_modules`; a context manager that removes them."""
+
+    def __init__(self, compiled: int, hooks: list[_Hook], handles: list[Any]) -> None:
+        self._compiled, self._hooks, self._handles = compiled, hooks, handles
 
     def remove(self) -> None:
         """Remove the hooks.
@@ -62,7 +68,7 @@ class name_modules:
             for handle in handles:
                 handle.remove()
 
-    def __enter__(self) -> name_modules:
+    def __enter__(self) -> NamedModules:
         return self
 
     def __exit__(

@@ -107,7 +107,7 @@ def build_broken_cupti(path: Path, subscribe: int = 999) -> Path:
     """Build a libcupti 13.0.1 that has every function, does nothing, and whose cuptiSubscribe fails with CUPTI_ERROR_UNKNOWN."""
     names = re.findall(
         r"X\(\w+, (cupti\w+),",
-        (ROOT / "native/drivers/cupti.h").read_text().partition("WARPLENS_CUPTI_OPTIONAL")[0],
+        (ROOT / "native/drivers/cupti_functions.h").read_text().partition("WARPLENS_CUPTI_OPTIONAL")[0],
     )
     own = {
         "cuptiGetVersion": "unsigned *version) { *version = 130001; return 0; }",

@@ -53,7 +53,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Named:
+class OneOf:
     """A text column is one of some texts."""
 
     column: str
@@ -111,5 +111,5 @@ class Lacks:
         )
 
 
-Condition = Among | Given | Named | Begins | Lacks
+Condition = Among | Given | OneOf | Begins | Lacks
 Where = Sequence[Condition]

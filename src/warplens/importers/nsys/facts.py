@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from warplens.importers.nsys.conditions import Named
+from warplens.importers.nsys.conditions import OneOf
 from warplens.importers.nsys.database import Database
 from warplens.importers.nsys.identity import NsysIdentity
 from warplens.importers.nsys.taken import NsysContext, NsysDiagnostics
@@ -69,7 +69,7 @@ def machines(database: Database) -> dict[int, dict[str, str]]:
     )
     if not database.has(table, "name", "value"):
         return {}
-    rows = database.read(table, ("globalVid",), texts=("name", "value"), where=[Named("name", wanted)])
+    rows = database.read(table, ("globalVid",), texts=("name", "value"), where=[OneOf("name", wanted)])
     facts_of_machine: dict[int, dict[str, str]] = {}
     columns = rows.ints("globalVid").tolist(), rows.texts("name").to_pylist(), rows.texts("value").to_pylist()
     for machine, name, value in zip(*columns, strict=True):

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from warplens.arrays import Int64Array
 from warplens.errors import ReportError
-from warplens.importers.nsys.conditions import Begins, Lacks, Named, Where
+from warplens.importers.nsys.conditions import Begins, Lacks, OneOf, Where
 from warplens.importers.nsys.database import LATEST, Database
 from warplens.importers.nsys.rows import FLAG, NsysRows
 from warplens.storage import weight
@@ -77,7 +77,7 @@ class TablesFolder(Database):
         asked = [condition.column for condition in where]
         words = {
             *texts,
-            *(condition.column for condition in where if isinstance(condition, (Begins, Lacks, Named))),
+            *(condition.column for condition in where if isinstance(condition, (Begins, Lacks, OneOf))),
         }
         kinds = {
             name: pa.string() if name in words else pa.float64() if name in reals else pa.int64()

@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from warplens.analysis.gpu.modules import ModuleCalls
 from warplens.analysis.ranges.nested import outermost
 from warplens.analysis.step_functions import NOTHING, grouped_union
+from warplens.analysis.steps.modules import ModuleCalls
 from warplens.arrays import Int64Array
 from warplens.report.columns import integers
 from warplens.stats.base import share
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the summary; MissingData where no modules were recorded."""
+    """Return the summary; MissingData if no modules were recorded."""
     calls = ModuleCalls.read(report, selection)
     key, kinds = _numbered(calls.rows)
     length = integers(calls.rows, "end") - integers(calls.rows, "start")

@@ -40,8 +40,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.gpu.holders import BEFORE, DEVICE, HELD, holders
 from warplens.analysis.gpu.ops import at
+from warplens.analysis.steps.holders import BEFORE, DEVICE, HELD, holders
 from warplens.errors import MissingData
 from warplens.stats.base import noted, one_of
 from warplens.stats.places import places
