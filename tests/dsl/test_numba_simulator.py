@@ -120,7 +120,7 @@ def test_mistakes_are_told_with_what_to_do() -> None:
     unknown, payload, fraction = simulate("wrong")
     assert "no tag 'load' in this table, which has other" in unknown
     assert "no room for a payload: use mode 'slices' or 'claim'" in payload
-    assert "a payload is an integer" in fraction
+    assert "a payload must be an integer" in fraction
 
 
 def test_the_example_runs_simulated() -> None:

@@ -40,6 +40,7 @@ def test_attention_is_right_and_has_eight_regions_per_tile() -> None:
 
 
 @pytest.mark.require("numpy")
+@pytest.mark.exhaustive  # 18 s; the kernels are compiled below
 def test_the_benchmark_itself_runs() -> None:
     """All but the device and PyTorch, and its figures, is what it is on a GPU."""
     rows = answer("triton", PROGRAM, "timed", TRITON_INTERPRET="1")

@@ -23,7 +23,7 @@ def _run() -> Any:
     from warplens.intrakernel.dsl import cuda
 
     if gpu_compiler() is None:
-        pytest.skip("neither nvcc nor cuda-bindings is there")
+        pytest.skip("neither nvcc nor cuda-bindings is installed")
     major, minor = driver().capability(0)
 
     def run(

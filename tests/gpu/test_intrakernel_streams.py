@@ -24,7 +24,7 @@ class Device:
         from warplens.intrakernel.driver import driver
 
         if gpu_compiler() is None:
-            pytest.skip("neither nvcc nor cuda-bindings is there")
+            pytest.skip("neither nvcc nor cuda-bindings is installed")
         self.driver = driver()
         self.context = self.driver.context_of_device()
         self._library = ctypes.CDLL("libcuda.so.1")

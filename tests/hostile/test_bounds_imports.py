@@ -17,6 +17,7 @@ import pytest
 from tests.hostile.readers import templates
 from tests.hostile.test_bounds_tables import MIB, peak
 from tests.support.reports.nsys_export import Export
+from tests.support.thorough import alike
 from tests.unit.importers.story import tell
 from warplens.errors import ReportError
 from warplens.importers.importing import import_file
@@ -55,7 +56,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize("name", alike(BOMBS, "name.json.gz", "packet.perfetto-trace"))
 def test_a_file_that_unpacks_a_thousandfold_is_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(BOMBS[name]())

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.programs.launching import COMMAND, environment
+from tests.support.thorough import few
 from warplens.errors import ReportError
 from warplens.report import open as open_report
 from warplens.storage import schema, weight
@@ -113,23 +114,26 @@ def test_a_part_with_several_numbers_may_have_more_processes(report: Path) -> No
 def test_rows_that_are_all_alike(report: Path) -> None:
     file = put(report, "threads", alike("threads", 3_000_000))
     assert file.stat().st_size < MIB
-    refused(report, "threads", "no recording is like that")
+    refused(report, "threads", "no recording has that")
 
 
 def test_many_row_groups_that_are_small(report: Path) -> None:
     file = put(report, "nvtx_ranges", alike("nvtx_ranges", 4_000_000), row_group_size=200_000)
     assert file.stat().st_size < MIB
-    refused(report, "nvtx_ranges", "no recording is like that")
+    refused(report, "nvtx_ranges", "no recording has that")
 
 
 @pytest.mark.parametrize(
     ("table", "column", "kind"),
-    [
-        ("processes", "command", None),
-        ("nvtx_ranges", "message", None),
-        ("payloads", "data", "binary"),
-        ("threads", "name", None),
-    ],
+    few(
+        [
+            ("nvtx_ranges", "message", None),
+            ("payloads", "data", "binary"),
+            ("processes", "command", None),
+            ("threads", "name", None),
+        ],
+        2,
+    ),
 )
 def test_a_value_that_is_longer_than_any(report: Path, table: str, column: str, kind: str | None) -> None:
     value: Any = b"x" * (100 * MIB) if kind else "x" * (100 * MIB)
@@ -144,7 +148,7 @@ def test_a_value_that_is_longer_than_any(report: Path, table: str, column: str, 
     refused(report, table, f"a value of {column} that has 100 MiB, of at most 16")
 
 
-@pytest.mark.parametrize("dictionary", [True, False])
+@pytest.mark.parametrize("dictionary", few([True, False]))
 def test_a_file_that_says_less_of_itself_than_is_in_it(report: Path, dictionary: bool) -> None:
     file = put(
         report, "threads", alike("threads", 1, name=pa.array(["x" * (100 * MIB)])), use_dictionary=dictionary
@@ -178,7 +182,7 @@ def varint(value: int) -> bytes:
 def test_many_values_that_are_long(report: Path) -> None:
     texts = [f"{number}" + "x" * (5 * MIB) for number in range(40)]
     put(report, "processes", alike("processes", 40, command=pa.array(texts)))
-    refused(report, "processes", "no recording is like that")
+    refused(report, "processes", "no recording has that")
 
 
 def test_a_long_value_that_rows_have_in_common(report: Path) -> None:

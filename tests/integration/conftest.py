@@ -99,11 +99,17 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run tests with a browser in Chromium, those marked `every_browser` in Firefox too."""
+    """Run tests with a browser in Chromium, those marked `every_browser` in Firefox too.
+
+    Those with `every_browser("always")` always, the others only in `make test-all`.
+    """
     if "browser" in metafunc.fixturenames:
-        pieces = {"chromium": "browser", "firefox": "firefox"}
-        names = [pytest.param(name, marks=pytest.mark.require(piece)) for name, piece in pieces.items()]
         every = metafunc.definition.get_closest_marker("every_browser")
+        rarely = () if every and every.args == ("always",) else (pytest.mark.exhaustive,)
+        names = [
+            pytest.param("chromium", marks=pytest.mark.require("browser")),
+            pytest.param("firefox", marks=(pytest.mark.require("firefox"), *rarely)),
+        ]
         metafunc.parametrize("browser", names if every else names[:1], indirect=True, scope="module")
 
 

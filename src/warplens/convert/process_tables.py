@@ -187,15 +187,24 @@ class ProcessTables:
         notes = []
         pid = self._spool.process.pid
         for why, count in self._schemas.unreadable.items():
-            message = f"{count} schemas of payloads cannot be decoded in process {pid}: {why}; their payloads are kept as bytes"
+            message = (
+                f"{count} schemas of payloads cannot be decoded in process {pid}: {why}; their "
+                "payloads are kept as bytes"
+            )
             notes.append(Note("warning", "undecoded-schema", "report", message=message, count=count))
         if self._counters.unknown:
             count = len(self._counters.unknown)
-            message = f"{count} counters of process {pid} were sampled but never defined: they have no name and no unit"
+            message = (
+                f"{count} counters of process {pid} were sampled but never defined: they have no "
+                "name and no unit"
+            )
             notes.append(Note("warning", "unknown-counters", "report", message=message, count=count))
         if self._samples.undecoded:
             count = self._samples.undecoded
-            message = f"{count} counter samples of process {pid} hold no number that is known: their bytes are in the table payloads"
+            message = (
+                f"{count} counter samples of process {pid} have no known number type: their bytes "
+                "are in the table payloads"
+            )
             notes.append(Note("warning", "undecoded-samples", "report", message=message, count=count))
         inside = self._intrakernel.notes() if self._intrakernel is not None else []
         return notes + self._cuda.notes() + self._cpu.notes() + inside

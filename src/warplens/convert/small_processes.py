@@ -71,7 +71,7 @@ class SmallProcesses:
 class MergedTables:
     """The rows of small processes.
 
-    Raises SpoolError where each of its members has to be read alone, for something of one of them
+    Raises SpoolError if each of its members has to be read alone, for something of one of them
     is odd.
 
     `spans`: the windows of the capture (ns, the raw clock), None where all counts; `clock` corrects times.

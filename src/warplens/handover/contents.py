@@ -39,7 +39,11 @@ def of_others(report: Path) -> list[str]:
 
 
 def _files(folder: Path, above: str = "") -> Iterator[str]:
-    with os.scandir(folder) as entries:
+    try:
+        listing = os.scandir(folder)
+    except FileNotFoundError:  # the process that finishes the last recording removes the folder of its note
+        return
+    with listing as entries:
         for entry in entries:
             name = above + entry.name
             if entry.is_dir(follow_symlinks=False):

@@ -151,7 +151,7 @@ def _loaded() -> Driver | str:
     try:
         return Driver(ctypes.CDLL("libcuda.so.1"))
     except OSError:
-        return "there is no CUDA driver (libcuda.so.1) on this machine"
+        return "no CUDA driver (libcuda.so.1) on this machine"
     except AttributeError as error:
         return f"the CUDA driver is too old: {error}"
     except CaptureError as error:

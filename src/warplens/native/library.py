@@ -90,9 +90,7 @@ def library() -> dict[str, NativeFunction]:
             f"cannot load {path}: {error}; build it with `make native` or reinstall warplens"
         ) from error
     if loaded.warplens_reader_abi_version() != ABI:
-        raise WarplensError(
-            f"{path} belongs to another version of warplens; build it again with `make native`"
-        )
+        raise WarplensError(f"{path} belongs to another version of warplens; rebuild it with `make native`")
     table, count = loaded.warplens_reader_functions, ctypes.c_uint64()
     table.argtypes, table.restype = [ctypes.c_void_p], ctypes.POINTER(_TableEntry)
     entries = table(ctypes.byref(count))

@@ -38,6 +38,8 @@ _ASKED_BY = (
     "multiprocessing/connection.py",
     "multiprocessing/managers.py",
 )
+# Functions of those modules in which a thread gives something away, starts a thread or waits for its end: never for data.
+_GIVES = ("put", "start", "join", "join_thread", "close")
 # Workers that wait for work, and what hands it out to them: such waits are never for data.
 _WORKERS = (
     "torch/utils/data/_utils/worker.py",
@@ -91,7 +93,7 @@ class StackPlaces:
         self._known: dict[int | None, StackPlace] = {}
 
     def place(self, stack: int | None) -> StackPlace:
-        """Return where a stack is; `function` is None where no stack was taken."""
+        """Return where a stack is; `function` is None if no stack was taken."""
         if stack not in self._known:
             position = int(self._frames.positions(pa.array([stack], pa.int64()))[0])
             self._known[stack] = _place(self._frames.path(position))
@@ -111,7 +113,11 @@ def _place(path: tuple[Frame, ...]) -> StackPlace:
         "SimpleQueue" in frame.function for frame in native
     )
     asker = next((at for at, file in enumerate(files) if not any(part in file for part in _ASKED_BY)), None)
-    if python and (asker is None or _is_worker(python[asker], files[asker])):
+    if python and (
+        asker is None
+        or _is_worker(python[asker], files[asker])
+        or any(frame.function.rpartition(".")[2] in _GIVES for frame in python[:asker])
+    ):
         loads = False
     coordinates = asker is not None and any(part in files[asker] for part in _COORDINATORS)
     iterates = any(

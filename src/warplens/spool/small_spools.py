@@ -106,7 +106,7 @@ class MergedSpools:
 
     Threads, stacks, modules and strings get numbers that no two share.
 
-    `spans`: windows (ns, the spools' clock); None: all records count. Raises SpoolError where anything is odd: read each alone then.
+    `spans`: windows (ns, the spools' clock); None: all records count. Raises SpoolError if anything is odd: read each alone then.
     """
 
     def __init__(
@@ -342,7 +342,7 @@ def _layouts(members: Sequence[Small]) -> dict[str, tuple[int, np.dtype[Any]]]:
 def _texts(contents: tuple[bytes, ...]) -> list[str | None]:
     """Return the strings of chunks by their numbers; processes of one program often have the same.
 
-    SpoolError where some are damaged.
+    SpoolError if some are damaged.
     """
     memory = np.frombuffer(b"".join(contents), np.uint8)
     edges = np.cumsum([0, *map(len, contents)]).tolist()

@@ -24,7 +24,7 @@ _COLUMNS = ("id", "process", "thread", "start", "end", "domain", "message", "sty
 def projections(report: Report, selection: Selection, *, stacks: bool = False) -> pa.Table:
     """Return the ranges with GPU work, in the order in which that began.
 
-    MissingData where there is none.
+    Raises MissingData if there is none.
 
     Beside columns of `nvtx_ranges`: first, last, operations (see `ranges.projection.projected`), name (`domain:name`, a dictionary),
     level (how many of these ranges enclose it), number (how many of them are directly inside it), parent (null where that is none of

@@ -108,7 +108,7 @@ def read(path: Path) -> Manifest:
 def parse(data: Any, path: Path) -> Manifest:
     """Check the JSON of a manifest read from `path`."""
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-        raise ReportError(f'{path} is no manifest of a report ("format" is not "{FORMAT}")')
+        raise ReportError(f'{path} is not a manifest of a report ("format" is not "{FORMAT}")')
     version = data.get("version")
     if not isinstance(version, int) or isinstance(version, bool):
         raise ReportError(f'{path} has no "version"')

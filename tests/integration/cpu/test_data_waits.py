@@ -86,7 +86,7 @@ IDLE = {
     "fast loader": LOADER.format(load=0.02, step=0.15),
 }
 SLOW = {
-    "slow loader": LOADER.format(load=0.3, step=0.03),
+    "slow loader": LOADER.format(load=0.3, step=0.06),
     "slow thread": THREAD.format(load=0.12, step=0.03),
 }
 

@@ -79,7 +79,7 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
         assert width == visit.page.evaluate("innerWidth"), "a name makes the page wider than the window"
 
 
-@pytest.mark.every_browser
+@pytest.mark.every_browser("always")
 def test_the_page_fits_into_1280_by_720(browser: Browser, url: str) -> None:
     with visiting(browser, url, size=(1280, 720)) as visit:
         sizes = visit.page.evaluate(

@@ -27,7 +27,7 @@ FILES: list[Any] = [
 pytestmark = pytest.mark.require("page")
 
 
-@pytest.mark.parametrize("name", few(FILES, 3))
+@pytest.mark.parametrize("name", few(FILES))
 def test_a_real_recording_is_drawn_and_zoomed(browser: Browser, tmp_path: Path, name: str) -> None:
     env = environment(XDG_CACHE_HOME=str(tmp_path / "cache"))
     with served(FOLDER / name, cwd=tmp_path, env=env) as server, visiting(browser, server.url) as visit:

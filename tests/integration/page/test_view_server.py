@@ -342,7 +342,10 @@ def test_two_hundred_clients_at_once_are_all_answered(client: Client) -> None:
     assert found == {(200, 200)}
 
 
-SQL = "POST /api/1/sql HTTP/1.1\r\nhost: 127.0.0.1\r\ncookie: COOKIE\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"
+SQL = (
+    "POST /api/1/sql HTTP/1.1\r\nhost: 127.0.0.1\r\ncookie: COOKIE\r\ncontent-type: "
+    "application/json\r\ncontent-length: 9\r\n\r\n{"
+)
 
 
 @pytest.mark.parametrize("said", ["", "GET / HT", SQL])
@@ -385,7 +388,7 @@ def test_a_report_that_is_removed_or_replaced_meanwhile_is_told(tmp_path: Path) 
             gone = own.api(name, report=0)
             assert gone.status == 500
             assert "cannot read" in gone.json["error"]
-            assert gone.json["hint"] == "Was the report moved or removed? Then open it anew."
+            assert gone.json["hint"] == "If the report was moved or removed, open it again."
         timeline(path, PICTURE, tick_ns=3_000)
         assert own.get("viewport", **viewport) == before
         assert own.get("stat/nvtx_pushpop_sum", report=0)["rows"]

@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.programs.launching import COMMAND, environment, info, program, until
 from tests.support.programs.memory_cgroup import memory_cgroup
+from tests.support.thorough import few
 from warplens.convert.finish import finish, snapshot
 from warplens.handover import pending
 
@@ -171,7 +172,7 @@ def test_processes_that_have_ended_are_converted(tmp_path: Path) -> None:
         assert got[name].equals(rows), name
 
 
-@pytest.mark.parametrize("victim", ["converter", "launcher", "program"])
+@pytest.mark.parametrize("victim", few(["launcher", "converter", "program"]))
 def test_a_kill_of_any_process_loses_or_doubles_no_row(tmp_path: Path, victim: str) -> None:
     report = tmp_path / "x.warplens"
     with recorded(tmp_path) as launcher:
@@ -230,7 +231,7 @@ def test_a_snapshot_has_what_was_taken_out_of_the_spool(tmp_path: Path) -> None:
 
 
 @pytest.mark.require("tmpfs")
-@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("killed", few([False, True]))
 def test_a_small_disk_holds_a_long_run(tmp_path: Path, tmpfs: Callable[[str], Path], killed: bool) -> None:
     """A killed converter leaves a spool that is larger than its disk: the report is made of a copy in memory."""
     disk = tmpfs("size=64m")

@@ -459,7 +459,7 @@ def test_a_child_that_dies_is_told_and_the_report_waits(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == 1
-    assert "ended (SIGKILL, which the system sends where memory is short). Nothing is lost" in done.stderr
+    assert "ended (SIGKILL, which the system sends if memory is short). Nothing is lost" in done.stderr
     assert messages(tmp_path / "x.warplens") == ["x"]
 
 
@@ -486,7 +486,8 @@ def test_without_the_packages_the_report_waits(tmp_path: Path) -> None:
 )
 def test_without_an_interpreter_for_the_child_the_report_waits(change: str, tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text(
-        f"import sys, warplens\nfrom warplens import nvtx\n{change}\nwith warplens.record('x', wait=True), nvtx.annotate('x'): pass\n"
+        f"import sys, warplens\nfrom warplens import nvtx\n{change}\nwith warplens.record('x', "
+        "wait=True), nvtx.annotate('x'): pass\n"
     )
     done = subprocess.run(
         [sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
@@ -628,7 +629,10 @@ def test_an_ordinary_user_can_record(tmp_path: Path) -> None:
     place = Path(tempfile.mkdtemp())  # not below tmp_path, which only we may enter
     place.chmod(0o777)
     try:
-        program = "import warplens\nfrom warplens import nvtx\nwith warplens.record('x', wait=True), nvtx.annotate('x'): pass"
+        program = (
+            "import warplens\nfrom warplens import nvtx\nwith warplens.record('x', wait=True), "
+            "nvtx.annotate('x'): pass"
+        )
         done = subprocess.run(
             [*nobody, python, "-c", program], cwd=place, env=env, check=False, capture_output=True, text=True
         )

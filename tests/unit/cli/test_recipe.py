@@ -82,7 +82,7 @@ def test_a_wrong_name_is_an_error_with_what_there_is(name: str, words: str) -> N
 
 
 def test_a_wrong_column_names_those_that_there_are(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="no column of numbers 'Nothing'; there are: Time"):
+    with pytest.raises(Exception, match="no numeric column 'Nothing'; choose from: Time"):
         run("cuda_gpu_kern_sum:column=Nothing", folder_of_ranks(tmp_path / "all"), "-j", "1")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from warplens.errors import ReportError
-from warplens.handover import pending
+from warplens.handover import contents, pending
 from warplens.handover.destination import destination
 
 
@@ -61,6 +61,26 @@ def test_force_removes_it_with_its_spool(tmp_path: Path) -> None:
     assert not spool.exists()
 
 
+def test_a_recording_that_is_finished_meanwhile_holds_nothing_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _abandoned(tmp_path / "x.warplens")
+    listed = os.scandir
+
+    def scandir(folder: object) -> object:
+        if (
+            isinstance(folder, Path) and folder.name == pending.DIRECTORY
+        ):  # another process finishes the recording now
+            for note in folder.iterdir():
+                note.unlink()
+            folder.rmdir()
+        return listed(folder)  # type: ignore[call-overload]
+
+    monkeypatch.setattr("warplens.handover.contents.os.scandir", scandir)
+    assert contents.of_others(tmp_path / "x.warplens") == []
+    assert not (tmp_path / "x.warplens" / pending.DIRECTORY).exists()
+
+
 def test_force_never_removes_what_somebody_writes(tmp_path: Path) -> None:
     note = _running(tmp_path / "x.warplens")
     with pytest.raises(ReportError, match=f"still being written by .*{os.getpid()}"):
@@ -94,7 +114,7 @@ def test_a_folder_that_is_no_report_is_never_touched(tmp_path: Path, force: bool
     (tmp_path / "x.warplens" / "thesis.tex").write_text("years of work")
     (tmp_path / "y.warplens").write_text("a file")
     for name in ("x", "y"):
-        with pytest.raises(ReportError, match="in the way"):
+        with pytest.raises(ReportError, match="and would be overwritten"):
             _choose(tmp_path / name, force=force)
     assert (tmp_path / "x.warplens" / "thesis.tex").exists()
     assert (tmp_path / "y.warplens").exists()

@@ -384,6 +384,8 @@ def test_data_loader_by_what_it_waits_in(tmp_path: Path) -> None:
         (("main;get", "main;pool;get"), "multiprocessing/pool.py"),  # what hands out work
         (("main;get", "main;pool;get"), "site-packages/xdist/dsession.py"),
         (("main;get", "get"), ""),  # a helper thread of the queue itself
+        (("main;get", "main;pool;start;get"), "multiprocessing/queues.py"),  # the start of that thread
+        (("main;get", "main;put;get"), ""),  # what fills a queue that is full
     ],
 )
 def test_data_loader_is_no_wait_for_work(tmp_path: Path, change: tuple[str, str], file: str) -> None:
@@ -392,7 +394,16 @@ def test_data_loader_is_no_wait_for_work(tmp_path: Path, change: tuple[str, str]
         picture = picture.replace(")         (", ")(")
     assert (
         ask(
-            ms(tmp_path, picture, cpu={**IN_QUEUE, "pool": {"file": f"/lib/python3.11/{file}"}}),
+            ms(
+                tmp_path,
+                picture,
+                cpu={
+                    **IN_QUEUE,
+                    "pool": {"file": f"/lib/python3.11/{file}"},
+                    "put": IN_QUEUE["get"],
+                    "start": {"file": "/lib/python3.11/threading.py"},
+                },
+            ),
             "data_loader",
         )
         == []

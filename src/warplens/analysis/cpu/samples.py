@@ -45,10 +45,10 @@ def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
 
     `asked`: `python`, `native`, `auto`, `osrt` (calls of the C library that have a stack, each a sample of its length) or `tasks` (of
     asyncio, each below the one that awaits it); `wall`: of threads and tasks that waited, too, which `native` has not. Raises UsageError
-    for what does not go together, MissingData where there are none.
+    for what does not go together, MissingData if there are none.
     """
     if asked not in ("auto", *KINDS):
-        raise UsageError(f"`:kind={asked}` is not known; there are: auto, {', '.join(KINDS)}.")
+        raise UsageError(f"`:kind={asked}` is unknown; choose from: auto, {', '.join(KINDS)}.")
     if asked == "osrt":
         if (
             not report.tables["osrt"]
@@ -61,7 +61,7 @@ def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
             raise MissingData("does not contain samples of asyncio tasks.")
         return asked
     if wall and asked == "native":
-        raise UsageError("native samples are of running threads only: take `:kind=python` with `:wall`.")
+        raise UsageError("native samples show running threads only: use `:kind=python` with `:wall`.")
     if not report.tables["samples"]:
         raise MissingData("does not contain CPU sampling data.")
     known = {row["kind"] for row in report.sql("SELECT DISTINCT kind FROM samples").to_pylist()}
@@ -70,7 +70,7 @@ def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
     wanted = asked if asked != "auto" else "python" if wall or "native" not in known else "native"
     if wanted not in known:
         raise MissingData(
-            "does not contain CPU sampling data of threads that waited: native samples are of running threads only."
+            "does not contain CPU sampling data of waiting threads: native samples show running threads only."
         )
     return wanted
 

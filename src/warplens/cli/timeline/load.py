@@ -374,7 +374,7 @@ class _Loader:
 def load(report: Report, window: Window, columns: int, wish: Wish) -> Picture:
     """Ask the report for what a picture of `window` in `columns` columns needs.
 
-    Raises MissingData where nothing is left.
+    Raises MissingData if nothing is left.
     """
     return _Loader(report, window, columns, wish=wish).picture()
 

@@ -91,8 +91,8 @@ class TaskLanes:
                 begin, before = lives.get(task, (int(piece.start[first[at]]), end))
                 lives[task] = begin, max(before, end)
         lanes = _lanes(lives)
-        tasks = sorted(lives)
-        return cls(np.array(tasks, np.int64), np.array([lanes[task] for task in tasks], np.int32))
+        every = sorted(lives)
+        return cls(np.array(every, np.int64), np.array([lanes[task] for task in every], np.int32))
 
     def at(self, piece: Piece) -> npt.NDArray[np.int32]:
         """Return the lanes of some rows."""

@@ -30,7 +30,21 @@ class Tally:
     @classmethod
     def of(cls, count: int) -> Tally:
         """Return sums of 0 for a number of launches."""
-        return cls([None] * count, [None] * count, *(np.zeros(count, np.int64) for _ in range(7)))
+
+        def zeros() -> Int64Array:
+            return np.zeros(count, np.int64)
+
+        return cls(
+            [None] * count,
+            [None] * count,
+            zeros(),
+            events=zeros(),
+            dropped=zeros(),
+            unended=zeros(),
+            needed=zeros(),
+            sampled=zeros(),
+            wanted=zeros(),
+        )
 
     def units_lost(self, launches: Launches) -> Int64Array:
         """Return how many warps of each launch found no slice."""

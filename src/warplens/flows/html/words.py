@@ -10,7 +10,7 @@ import math
 import unicodedata
 from typing import Any
 
-_UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
+_UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
 _SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 # Characters that turn the direction of text, or stand for nothing: they would show a name as what it is not.
 _HIDDEN = frozenset(

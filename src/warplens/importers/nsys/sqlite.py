@@ -42,7 +42,7 @@ class SqliteFile(Database):
             raise NotAReport(f"{path} is not a SQLite file.")
         if size < (whole := _whole_size(head)):
             raise ReportError(
-                f"{path} is cut off: it has {size} of {whole} bytes. Copy it again, or export it again."
+                f"{path} is truncated: it has {size} of {whole} bytes. Copy it again, or export it again."
             )
         wal = path.with_name(path.name + "-wal")
         # A file that nobody writes any more is read without locks and without files beside it, from read-only places too.

@@ -87,7 +87,7 @@ class LaneIndex:
     def __init__(self, path: Path, shift: int = 0) -> None:
         """Open the file.
 
-        `shift`: what its times are behind the report's clock (ns). Raises ReportError where it
+        `shift`: what its times are behind the report's clock (ns). Raises ReportError if it
         cannot be read.
         """
         self.path, self.shift = path, shift
@@ -98,7 +98,8 @@ class LaneIndex:
             self.names = _read_names(self._mapped, [str(name) for name, *_ in self.head["layers"]])
         except (OSError, ValueError, LookupError, TypeError, pa.ArrowException) as error:
             raise ReportError(
-                f"{path} is no index that can be read: {error}. Remove it; it is made again when the report is viewed."
+                f"{path} is not a readable index: {error}. Remove it; the next `warplens view` makes "
+                "it again."
             ) from error
         self._all = np.arange(len(self.tracks), dtype=np.uint32)
 
@@ -111,7 +112,7 @@ class LaneIndex:
         Where there is none, or one of other files, it is made: in one's own report, or in the
         folder `cache`.
 
-        Raises ReportError where the tables cannot be read, or the index can be written nowhere.
+        Raises ReportError if the tables cannot be read, or the index can be written nowhere.
         """
         manifest = part.manifest
         inside = building.path_of(store.path, manifest)
@@ -139,8 +140,8 @@ class LaneIndex:
                     f"{store.path}: the tables of the part {manifest.id} cannot be read: {error}"
                 ) from error
         raise ReportError(
-            f"cannot write the index of {store.path}: {failed or 'the report is of somebody else'}; "
-            f"there is no room for it in {' or '.join(map(str, places)) or 'a cache'}"
+            f"cannot write the index of {store.path}: {failed or 'another user owns the report'}; it "
+            f"cannot be written to {' or '.join(map(str, places)) or 'a cache'}"
         ) from failed
 
     def viewport(
@@ -314,7 +315,7 @@ class LaneIndex:
     def _read_head(self, mapped: _Mapped) -> dict[str, Any]:
         head = json.loads(bytes(mapped.section("head", np.uint8)))
         if not isinstance(head, dict):
-            raise ValueError("its head is no JSON object")
+            raise ValueError("its head is not a JSON object")
         return head
 
     def _read_tracks(self, mapped: _Mapped) -> tuple[IndexTrack, ...]:
@@ -323,7 +324,7 @@ class LaneIndex:
             mapped.section("keys", np.int64).reshape(-1, 1 + KEYS),
         )
         if len(records) != len(keys):
-            raise ValueError("its tracks and their keys are not as many")
+            raise ValueError("it has a different number of tracks and keys")
         layers = [(str(name), tuple(map(str, names))) for name, *names in self.head["layers"]]
         words = [str(word) for word in self.head["words"]]
         tracks = []

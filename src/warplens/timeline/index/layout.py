@@ -65,7 +65,7 @@ class Header:
             raise ValueError(f"it has only {len(data)} bytes")
         magic, version, whole, *places = _HEAD.unpack_from(data)
         if magic != MAGIC:
-            raise ValueError("it does not begin like one")
+            raise ValueError("it does not begin like an index")
         if version != VERSION:
             raise ValueError(f"it has version {version}, this warplens reads {VERSION}")
         if whole != size:

@@ -48,7 +48,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (Busy, 503),
     (WarplensError, 500),
 )
-_GONE = "\nWas the report moved or removed? Then open it anew."
+_GONE = "\nIf the report was moved or removed, open it again."
 _NO_FILE = ("No such file", "No files found")  # as Arrow and DuckDB say it
 _Endpoint = Callable[["Request"], Awaitable[Response]]
 _Ask = Callable[[Parameters], Callable[[], Any]]
@@ -153,16 +153,16 @@ class Site:
     async def _sql(self, request: Request) -> Response:
         async def endpoint(request: Request) -> Response:
             if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-                raise UsageError("SQL comes as application/json")
+                raise UsageError("SQL must be sent as application/json")
             try:
                 body = json.loads(await request.body())
                 report, text = body["report"], body["text"]
             except (ValueError, KeyError, TypeError, RecursionError):
-                raise UsageError('SQL comes as {"report": 0, "text": "SELECT …"}') from None
+                raise UsageError('SQL must be sent as {"report": 0, "text": "SELECT …"}') from None
             if not isinstance(report, int) or not isinstance(text, str):
-                raise UsageError('SQL comes as {"report": 0, "text": "SELECT …"}')
+                raise UsageError('SQL must be sent as {"report": 0, "text": "SELECT …"}')
             if any("\ud800" <= character <= "\udfff" for character in text):
-                raise UsageError("half a character (a lone surrogate) is in the SQL")
+                raise UsageError("the SQL contains half a character (a lone surrogate)")
             return cast(
                 "Response", await self._workers.sql(lambda: _response(self._answers.sql(report, text)))
             )
@@ -229,7 +229,7 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
 def _query(asked: Parameters) -> tuple[Any, ...]:
     begin, end = asked.time("begin"), asked.time("end")
     if end <= begin:
-        raise UsageError("the parameter end is not behind begin")
+        raise UsageError("the parameter end is not after begin")
     width = asked.whole("width", 1600, least=1, most=limits.WIDTH)
     limit = asked.whole("limit", 8192, least=1, most=limits.RECTANGLES)
     return (

@@ -63,11 +63,12 @@ class Door:
 def listen(host: str = LOCAL, port: int = 0, *, allow_remote: bool = False) -> Door:
     """Begin to listen on a port, 0: a free one.
 
-    Raises UsageError where that is not allowed or not possible.
+    Raises UsageError if that is not allowed or not possible.
     """
     if host not in _LOCALS and not allow_remote:
         raise UsageError(
-            f"--host {host} lets other machines in: say --allow-remote as well, or stay here and forward the port with ssh.\n"
+            f"--host {host} accepts connections from other machines: add --allow-remote, or keep the "
+            "default and forward the port with ssh.\n"
             "Anyone with the address and its token can then read the report; the connection is not encrypted."
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -84,7 +85,7 @@ def listen(host: str = LOCAL, port: int = 0, *, allow_remote: bool = False) -> D
         listening.close()
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(
-            f"cannot listen on {host}, port {port}: {reason}.\nWithout --port, a free one is taken."
+            f"cannot listen on {host}, port {port}: {reason}.\nWithout --port, warplens chooses a free one."
         ) from error
     number = int(listening.getsockname()[1])
     return Door(listening, host, number, keys=Keys(number))

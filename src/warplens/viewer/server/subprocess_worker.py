@@ -96,14 +96,14 @@ class SubprocessWorker:
         }
         with self._lock:
             if self._closed:
-                raise errors.QueryError("the server is being ended")
+                raise errors.QueryError("the server is shutting down")
             child = elsewhere.start(__name__)
             self._running.add(child)
         try:
             output, _ = child.communicate(json.dumps(question).encode(), _MOST_S)
         except subprocess.TimeoutExpired:
             raise errors.QueryError(
-                f"this took longer than {_MOST_S / 60:.0f} minutes: ask about a part of time"
+                f"this took longer than {_MOST_S / 60:.0f} minutes: select a part of the time"
             ) from None
         finally:
             child.kill()

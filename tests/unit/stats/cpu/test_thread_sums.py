@@ -195,5 +195,5 @@ def test_without_data(report: Report, name: str, what: str, tmp_path: Path) -> N
     timeline(tmp_path / "r.warplens", "main |[a  ]")
     with pytest.raises(MissingData, match=f"^does not contain {what}.$"):
         stat(open_report(tmp_path / "r.warplens"), name)
-    with pytest.raises(UsageError, match="there are: thread, "):
+    with pytest.raises(UsageError, match="choose from: thread, "):
         stat(report, name, by="colour")

@@ -309,7 +309,7 @@ def test_missing_data_is_named(tmp_path: Path) -> None:
         said(report, what_if="nosuch")
     with pytest.raises(UsageError, match=r"is negative"):
         said(report, what_if="gemm", factor=-1.0)
-    with pytest.raises(UsageError, match="there are: name, kind, place, range"):
+    with pytest.raises(UsageError, match="choose from: name, kind, place, range"):
         stat(report, "critical_path", by="color")
 
 

@@ -124,7 +124,7 @@ def test_a_disk_that_gets_full_is_told_and_nothing_is_left(report: Path, tmp_pat
     words = [sys.executable, "-c", FULL, str(report), str(tmp_path / "cache"), str(room)]
     said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert "cannot write the index" in said
-    assert "there is no room for it" in said
+    assert "it cannot be written to" in said
     assert [path for folder in (report / "index", tmp_path / "cache") for path in folder.glob("*")] == []
     with opened(report) as index:
         assert len(index.names)
