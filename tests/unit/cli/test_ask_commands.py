@@ -129,7 +129,7 @@ def test_formats_and_tables_are_explained() -> None:
     assert "## Made by" in call("import", "--help-formats", "kineto,nsys-sqlite").stdout
     assert "  kernels " in call("query", "--help-tables").stdout
     assert (
-        "- start (int64, ns): First time the agent saw the thread."
+        "- start (int64, ns): First event of the thread in the agent."
         in call("query", "--help-tables", "threads").stdout
     )
     assert "## " not in call("query", "--help-tables", "ALL").stdout

@@ -125,7 +125,7 @@ def test_exit_codes(error: BaseException, code: int, monkeypatch: pytest.MonkeyP
     [
         ("x.nsys-rep", "is no recording of Nsight Systems: it is empty."),
         ("x.sqlite", "is no SQLite file: it is empty."),
-        ("x.txt", "is a file, not a report"),
+        ("x.txt", "is a file, neither a report"),
     ],
 )
 def test_files_of_other_tools(

@@ -13,7 +13,8 @@ from warplens.cli.printing.session_words import report_path
 
 @click.command(
     epilog="""\b
-Examples:  warplens shutdown                    the program continues, unrecorded
+Examples:
+  warplens shutdown                    the program continues, unrecorded
   warplens shutdown --kill sigterm     and ends it
 """
 )

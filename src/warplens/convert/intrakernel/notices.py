@@ -161,9 +161,8 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
         mine = merged.how == merging.KERNEL
         typical, worst = int(np.median(merged.uncertainty[mine])), int(merged.uncertainty[mine].max())
         message = (
-            f"{count[merging.KERNEL]:,} in-kernel launches of {where} were matched with their "
-            f"kernels; the error of their times is {typical:,} ns "
-            f"(at worst {worst:,} ns)"
+            f"{counted(int(count[merging.KERNEL]), 'in-kernel launch')} of {where}, matched by kernel: "
+            f"the error of the times is {typical:,} ns (at worst {worst:,} ns)"
         )
         notes.append(
             Note("info", "intrakernel-merged", _SOURCE, message=message, count=count[merging.KERNEL])
@@ -185,10 +184,9 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
             off = merged.uncertainty[mine]
             rough = int(np.median(off)) > _ROUGH and reason == why
             message = (
-                f"{len(off):,} in-kernel launches of {where} have the times at which the host "
-                f"launched and awaited them, because {reason}: the error of their times is "
-                f"{int(np.median(off)):,} ns (at worst {int(off.max()):,} ns), those of one launch "
-                "exactly to another"
+                f"{counted(len(off), 'in-kernel launch')} of {where}, timed by the host's launch and "
+                f"wait because {reason}: the error of the times is {int(np.median(off)):,} ns (at worst "
+                f"{int(off.max()):,} ns), the same for all times of a launch"
             )
             notes.append(
                 Note(
