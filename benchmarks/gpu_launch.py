@@ -23,7 +23,7 @@ sys.path.append(str(ROOT / "tools"))
 
 from gpu_probe import compile_probe, find_cupti  # noqa: E402 - tools are scripts, not a package
 
-NEEDS = "gpu"  # a piece of tests/support/pieces.py
+NEEDS = "gpu"  # a piece of tests/support/optional_dependencies.py
 RAW_BUDGET = 1.15
 
 _Found = dict[str, Any]  # a name from a program's line of JSON to its figures

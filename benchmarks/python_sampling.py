@@ -21,7 +21,7 @@ from pathlib import Path
 from _sampled_work import CALLS
 from _steps import Steps, parted, standard_error, trimmed
 from harness import Row
-from tests.support.pieces import environments
+from tests.support.optional_dependencies import environments
 from tests.support.programs.capturing import Capture
 from tests.support.programs.python_running import CPU_STUB
 from tests.support.reports.python_stacks import PYTHON_SAMPLES, samples_of

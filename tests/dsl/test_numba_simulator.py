@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.dsl.languages import PATIENT, answer
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 pytestmark = [pytest.mark.require("numba-cuda"), PATIENT]
 PROGRAM = ROOT / "tests" / "dsl" / "programs" / "numba_simulate.py"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.gpu.recording import record
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 pytestmark = [pytest.mark.gpu, pytest.mark.require("gpu", "native", "numpy"), pytest.mark.timeout(600)]
 LAUNCHES = 100

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 pytestmark = [pytest.mark.gpu, pytest.mark.require("gpu", "numpy"), pytest.mark.timeout(600)]
 SOURCE = (ROOT / "tests" / "dsl" / "programs" / "cuda_recording.cu").read_text(encoding="utf-8")

@@ -1,3 +1,4 @@
+// The types of counters: registers them with their domain and sends their samples.
 #include "counter.h"
 
 #include <nvtx3/nvToolsExtCounters.h>

@@ -1,3 +1,4 @@
+// The types int64, uint64, int32, uint32, float64 and float32.
 #include "scalars.h"
 
 #include <cmath>

@@ -171,7 +171,7 @@ def run(arguments: Sequence[str] | None) -> int:
         complain(error.format_message())
         return error.exit_code
     except ModuleNotFoundError as error:
-        if error.name not in packages.DESK:
+        if error.name not in packages.READER:
             raise
         complain(f"{error.name} is not installed, and this command needs it.\n{packages.how_to_install()}")
         return 1

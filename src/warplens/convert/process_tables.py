@@ -58,8 +58,8 @@ class ProcessTables:
         events.set_strings(spool.strings)
         events.set_makers(tasks.makers(definitions))
         self._domains = Domains(spool.names, spool.strings)
-        self._schemas = Schemas(first, definitions)
-        self._counters = Counters(first, key, definitions, schemas=self._schemas, domains=self._domains)
+        self._schemas = Schemas.of(first, definitions)
+        self._counters = Counters.of(first, key, definitions, schemas=self._schemas, domains=self._domains)
         self._payloads = Payloads(key, events, self._schemas, strings=spool.strings, write=write)
         self._samples = Samples(first, events, self._counters, payloads=self._payloads, write=write)
         self._objects = Objects(
@@ -72,7 +72,7 @@ class ProcessTables:
             write=write,
             clock=clock,
         )
-        threads = Threads(spool.names, events.threads())
+        threads = Threads.of_spool(spool.names, events.threads())
         base = key * THREADS_PER_PROCESS
         self._cpu = CpuTables(
             spool,

@@ -19,7 +19,7 @@ DIRECTORY = MANIFESTS
 _LONGEST = 1 << 26  # bytes
 PARTS = 1 << 15  # that many, at most: the range ids of more would not fit into 64 bits
 PROCESSES_PER_PART = 1 << 16
-INDEXED = 1 << 21  # rows: the first viewer indexes fewer within half a second, so finishing leaves them out
+INDEXED = 1 << 21  # rows: the first viewer indexes fewer within half a second
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,12 @@ class Manifest:
     @property
     def is_large(self) -> bool:
         """Whether the part may have slices enough for an index."""
-        return sum(map(self.rows, self.tables)) >= INDEXED
+        return is_large(sum(map(self.rows, self.tables)))
+
+
+def is_large(slices: int) -> bool:
+    """Return whether a number of slices needs an index, and a process apart for what the page computes."""
+    return slices >= INDEXED
 
 
 def path_of(report: Path, part_id: str) -> Path:

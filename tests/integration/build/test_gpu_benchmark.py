@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.native.fake_cuda import FakeCuda
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 pytestmark = pytest.mark.require("native")
 _TORCH = "import sys\nfrom unittest.mock import MagicMock\nsys.modules[__name__] = MagicMock()\n"

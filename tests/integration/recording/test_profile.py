@@ -467,7 +467,7 @@ def test_doctor_says_what_works(tmp_path: Path) -> None:
         "clock",
         "nvtx",
         "spool",
-        "desk",
+        "reader",
         "perf",
         "thread states",
         "python stacks",

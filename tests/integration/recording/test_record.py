@@ -9,12 +9,11 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.programs.launching import codes, environment, info, warplens
-from warplens.report import open as open_report
+from tests.support.reports.querying import rows
 
 pytestmark = pytest.mark.require("native")
 
@@ -46,12 +45,6 @@ def run(
     if said is not None:
         assert done.stderr == said
     return done.stdout
-
-
-def rows(report: Path, sql: str) -> list[tuple[Any, ...]]:
-    """The rows of a query; opening the report finishes it."""
-    with open_report(report) as opened:
-        return [tuple(row.values()) for row in opened.sql(sql).to_pylist()]
 
 
 def messages(report: Path) -> list[str]:

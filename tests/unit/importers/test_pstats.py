@@ -217,7 +217,7 @@ HOSTILE = {
         {("a.py", line, "f"): (1, 1, 3e9, 3e9, {}) for line in range(1, 3)},
         "more than a century",
     ),
-    "no time": ({MAIN: (1, 1, 0.0, 0.0, {})}, "holds no time"),
+    "no time": ({MAIN: (1, 1, 0.0, 0.0, {})}, "contains no time"),
     "large": ({MAIN: (1 << 200, 1, 0.5, 1.0, {})}, "a number that is too large"),
     "behind": (marshal.dumps(STATS) + b"N", "more than one value"),
     "cut off": (marshal.dumps(STATS)[:-5], "is cut off"),

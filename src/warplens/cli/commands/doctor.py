@@ -113,9 +113,9 @@ def _checks() -> Iterator[Check]:
     yield _spool()
     if missing := packages.missing():
         text = f"{', '.join(missing)} missing: recordings must be finished on another machine"
-        yield Check("desk", "note", f"{text}\n{packages.how_to_install()}")
+        yield Check("reader", "note", f"{text}\n{packages.how_to_install()}")
     else:
-        yield Check("desk", "ok", "reports can be finished and read here")
+        yield Check("reader", "ok", "reports can be finished and read here")
     for name, state, text in chain(cpu_findings(), gpu_findings()):
         yield Check(name, state, text)
 

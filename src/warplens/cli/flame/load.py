@@ -168,8 +168,7 @@ def _missing(report: Report, selection: Selection, wish: Wish, kind: str | None)
                 f"{report.path.name} does not say which threads handled an exception: record it "
                 "again with --python-sampling=true."
             )
-        return f"no thread of {report.path.name} has a sample that handled an "
-        f"exception{selection.place(report)}."
+        return f"no thread of {report.path.name} has a sample that handled an exception{selection.place(report)}."
     there = [
         each for each in ("python", "native") if sampled(report, selection, kind=each, wall=True).num_rows
     ]

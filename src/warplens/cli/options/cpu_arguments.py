@@ -149,8 +149,7 @@ def instead_of_asked(given: Mapping[str, str]) -> str | None:
     """Return a note about an option with a different effect than requested, or None."""
     if given.get("--backtrace", "").lower() != "lbr":
         return None
-    return "-b lbr: warplens does not read branch records; it unwinds native stacks by tables, as "
-    "with -b dwarf."
+    return "-b lbr: warplens does not read branch records; it unwinds by tables, as with -b dwarf."
 
 
 def _place(name: str, text: str) -> bool:

@@ -80,7 +80,7 @@ def as_markdown(judgement: Judgement, rows: int, width: int) -> Iterator[str]:
             "",
         )
         yield f"**Fix:** {escaped(finding.fix)}{f' ([more]({finding.link}))' if finding.link else ''}"
-        yield from ("", f"Limits: {escaped(finding.wrong_when)}")
+        yield from ("", escaped(finding.wrong_when))
         if finding.evidence and rows:
             yield from ("", "| at | for | what |", "|--:|--:|---|")
             for row in finding.evidence[:rows]:
@@ -148,8 +148,7 @@ def _rows(finding: Finding, origin: int, rows: int, columns: int) -> Iterator[st
         room = max(columns - len(label) - len(times) - len(key) - 2, 16) if columns else _NAME
         yield f"{label}{times}  {shorten(printable(_what(row)), room)}{key}"
     if rows and finding.occurrences > len(shown):
-        yield f"{_INDENT}{'':<{_LABEL}}of {finding.occurrences:,}; --rows shows more, -f json has all "
-        "kept rows"
+        yield f"{_INDENT}{'':<{_LABEL}}of {finding.occurrences:,} in all; --rows shows more, -f json all kept rows"
 
 
 def _what(row: Evidence) -> str:

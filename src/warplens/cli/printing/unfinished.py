@@ -32,8 +32,10 @@ def leave_for_later(note: pending.Pending, error: ModuleNotFoundError) -> str:
                 f"Copy {path} to a machine that has warplens with its dependencies, and that "
                 f"directory to spool/{note.id} in it."
             )
-    return f"{said}  Copy {path} to a machine that has warplens with its dependencies, and finish it "
-    f"there: warplens info --trust {path}"
+    return (
+        f"{said}  Copy {path} to a machine that has warplens with its dependencies, and finish it "
+        f"there: warplens info --trust {path}"
+    )
 
 
 def _move(spool: Path, inside: Path) -> None:

@@ -74,7 +74,7 @@ class _Loader:
         self.tasks = {row["task"]: row for row in report.table("tasks").to_pylist()}
         lanes = lanes_of(report)
         self.ranges = Ranges(report) if lanes is None else IndexedRanges(report, lanes)
-        self.work = Work(report) if lanes is None else IndexedWork(report, lanes)
+        self.work = Work(report) if lanes is None else IndexedWork.of(report, lanes)
         self.facts: dict[_Key, dict[str, Any]] = {
             (row["process"], row["thread"], row["task"]): row for row in self.ranges.tracks(window)
         }

@@ -91,7 +91,7 @@ def _unread(launches: Launches, where: str) -> list[Note]:
 
 
 def _work(launches: Launches, where: str) -> list[Note]:
-    """Note the time that reading took from the program, which waited for kernels because of it."""
+    """Say what reading took of the program's time: it waits for kernels that it would not have waited for."""
     taken, stored = launches.of_read("end") - launches.of_read("asked"), launches.of_read("bytes")
     read = launches.read >= 0
     if not stored.any():
@@ -161,8 +161,8 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
         mine = merged.how == merging.KERNEL
         typical, worst = int(np.median(merged.uncertainty[mine])), int(merged.uncertainty[mine].max())
         message = (
-            f"{counted(int(count[merging.KERNEL]), 'in-kernel launch')} of {where}, matched by kernel: "
-            f"the error of the times is {typical:,} ns (at worst {worst:,} ns)"
+            f"{counted(count[merging.KERNEL], 'in-kernel launch')} of {where} matched a kernel; times are off "
+            f"by {typical:,} ns (at worst {worst:,} ns)"
         )
         notes.append(
             Note("info", "intrakernel-merged", _SOURCE, message=message, count=count[merging.KERNEL])
@@ -184,9 +184,9 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
             off = merged.uncertainty[mine]
             rough = int(np.median(off)) > _ROUGH and reason == why
             message = (
-                f"{counted(len(off), 'in-kernel launch')} of {where}, timed by the host's launch and "
-                f"wait because {reason}: the error of the times is {int(np.median(off)):,} ns (at worst "
-                f"{int(off.max()):,} ns), the same for all times of a launch"
+                f"{counted(len(off), 'in-kernel launch')} of {where} got the host's times of launch and wait, "
+                f"because {reason}: times are off by {int(np.median(off)):,} ns (at worst "
+                f"{int(off.max()):,} ns); within one launch they are exact"
             )
             notes.append(
                 Note(

@@ -26,11 +26,6 @@ def safe(value: object) -> str:
     return html.escape(text, quote=True)
 
 
-def cut(text: str, most: int) -> str:
-    """Cut a text, the last character `…` where something was cut."""
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
 def duration(ns: float) -> str:
     """Return a time as people read it: `1.23 ms`."""
     for scale, unit in _UNITS:

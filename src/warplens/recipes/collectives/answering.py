@@ -106,7 +106,6 @@ def _lines(result: RankWaits, slow: int | None, reasons: list[tuple[str, float]]
     )
     yield f"Matched by {ways or 'nothing'}; {clock}."
     if result.inconclusive:
-        yield f"In {result.inconclusive:,} of them the ranks began too close together to identify the "
-        "last one."
+        yield f"In {result.inconclusive:,} of them the ranks began too close together to identify the last one."
     if result.matched.unmatched:
         yield f"Without a counterpart on another rank: {counted(result.matched.unmatched, 'call')}."

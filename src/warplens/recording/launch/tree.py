@@ -60,7 +60,7 @@ class Tree:
                 "Processes that call NVTX are recorded all the same.",
             )
             return
-        self._stub = StubPath(self._library, environment)
+        self._stub = StubPath.of(self._library, environment)
         if self._stub.path is None:
             self._facts.note(
                 "warning",

@@ -192,8 +192,8 @@ def _waiting(report: Report, selection: Selection, callback: _Callback, cover: C
     if not names:
         return "No other task of the loop was sampled during that time."
     shown = list(dict.fromkeys(names.values()))
-    return f"{counted(len(names), 'other task')} had to wait: "
-    f"{', '.join(shown[:3])}{', …' if len(shown) > 3 else ''}."
+    more = ", …" if len(shown) > 3 else ""
+    return f"{counted(len(names), 'other task')} had to wait: {', '.join(shown[:3])}{more}."
 
 
 def _finding(function: str, callback: _Callback, cover: Cover, bound: int, waiting: str) -> Finding:

@@ -243,15 +243,16 @@ def _operation(row: dict[str, Any]) -> str:
 def _advice(operation: str) -> str:
     plain = operation.lower().replace("_", "")
     if "allreduce" in plain:
-        return "Reduce during the backward pass (DDP's buckets), less often (no_sync while gradients "
-        "accumulate), or in bfloat16."
+        return "Reduce during the backward pass (DDP's buckets), less often (no_sync), or in bfloat16."
     if "gather" in plain or "scatter" in plain:
         return (
             "Gather the next layer ahead (FSDP: forward_prefetch, backward_prefetch), larger layers in a "
             "unit, or shard over fewer ranks."
         )
-    return "Start it earlier and compute during it (async_op=True; wait only for the result), in "
-    "chunks if everything waits for it."
+    return (
+        "Start it earlier and compute during it (async_op=True; wait only for the result), in "
+        "chunks if everything waits for it."
+    )
 
 
 def _steps(report: Report, selection: Selection, process: int) -> Int64Array:

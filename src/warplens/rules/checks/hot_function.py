@@ -126,7 +126,7 @@ def check(report: Report, selection: Selection, *, least: float = 25, total: flo
         )[:1]
     if not chosen:
         return []
-    native = NativePlaces(code, of_kind(read_samples(report), "native"))
+    native = NativePlaces.of(code, of_kind(read_samples(report), "native"))
     return [_finding(one, native, end - begin, inclusive=inclusive) for one in chosen[:_SHOWN]]
 
 

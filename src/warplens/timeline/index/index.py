@@ -23,7 +23,7 @@ from warplens.errors import ReportError
 from warplens.timeline.index import building
 from warplens.timeline.index.answers import Cells, Hit, Sums, Viewport
 from warplens.timeline.index.layers import TABLES
-from warplens.timeline.index.layout import HEADER, LANE, NAME, NODE_BYTES, TRACK, Header
+from warplens.timeline.index.layout import HEADER, NAME, TRACK, Header
 from warplens.timeline.index.names import IndexNames
 from warplens.timeline.index.track_numbers import KEYS, numbers
 
@@ -62,17 +62,7 @@ class _Mapped:
             self.header = Header.parse(begin, file.seek(0, 2))
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self.bytes = np.frombuffer(self._map, np.uint8)
-        places: list[int] = []
-        for name, width in (
-            ("slices", 1),
-            ("nodes", NODE_BYTES),
-            ("lanes", LANE.itemsize),
-            ("tracks", TRACK.itemsize),
-            ("names", NAME.itemsize),
-        ):
-            offset, size = self.header.sections[name]
-            places += [offset, offset + size if name == "slices" else size // width]
-        self.native = native.make("index_open", self.bytes, np.array(places, np.uint64))
+        self.native = native.make("index_open", self.bytes, self.header.places)
         self._before = _resident()
 
     def trim(self) -> None:

@@ -24,8 +24,8 @@ from warplens.viewer.answers.plain import encoded
 from warplens.viewer.server.channel import Channel
 from warplens.viewer.server.guard import TooLong
 from warplens.viewer.server.parameters import Parameters
-from warplens.viewer.server.preload_page import arriving
-from warplens.viewer.server.subprocess_worker import Apart
+from warplens.viewer.server.preload_page import preloaded
+from warplens.viewer.server.subprocess_worker import SubprocessWorker
 from warplens.viewer.server.workers import Busy, Workers
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Site:
     ) -> None:
         """`pages`: by path, in memory or (what is large) on disk."""
         self._answers, self._workers, self._pages, self._news = answers, workers, pages, news
-        self.apart = Apart()
+        self.subprocess = SubprocessWorker()
 
     def app(self) -> Starlette:
         """Return the ASGI application, which is to be guarded."""
@@ -109,12 +109,12 @@ class Site:
             "flame": lambda p: self._computed("flame", p.whole("report"), p.text("kind"), *p.span()),
             "source": lambda p: self._computed("source", p.whole("report"), p.text("file", ""), *p.span()),
             "steps": lambda p: self._computed("steps", p.whole("report"), p.text("name", "")),
-            "difference": lambda p: _call(self.apart.difference, answers.view),
+            "difference": lambda p: _call(self.subprocess.difference, answers.view),
         }
 
     def _start(self, file: File) -> _Endpoint:
         async def endpoint(request: Request) -> Response:
-            page = await self._workers.quick(lambda: arriving(file.content, self._answers))
+            page = await self._workers.quick(lambda: preloaded(file.content, self._answers))
             return Response(page, headers={"content-type": file.kind})
 
         return _told(endpoint)
@@ -178,8 +178,8 @@ class Site:
 
         def work() -> Any:
             opened = self._answers.view.report(report)
-            if self.apart.wanted(opened, method, *arguments):
-                return self.apart.ask(opened, method, *arguments)
+            if self.subprocess.wanted(opened, method, *arguments):
+                return self.subprocess.ask(opened, method, *arguments)
             return getattr(self._answers, method)(report, *arguments)
 
         return work

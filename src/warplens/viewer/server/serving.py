@@ -105,7 +105,7 @@ class Server:
 
         from warplens.viewer.answers.answers import Answers
         from warplens.viewer.server.app import News, Site
-        from warplens.viewer.server.slow_requests import Impatient
+        from warplens.viewer.server.slow_requests import SlowRequestGuard
         from warplens.viewer.server.workers import Workers
 
         self.view, self._ahead = view, ahead
@@ -115,14 +115,14 @@ class Server:
         self._door = door
         names = () if not door.remote else (socket.gethostname(), socket.getfqdn(), door.host)
         site = Site(answers, self.workers, pages, news=self.news)
-        self._apart = site.apart
+        self._subprocess = site.subprocess
         for opened in view.reports:
-            opened.grown, opened.projector = self.news.tell, self._apart.project
+            opened.grown, opened.projector = self.news.tell, self._subprocess.project
         app = Guard(site.app(), door.keys, names, remote=door.remote)
         config = uvicorn.Config(
             app,
             loop="asyncio",
-            http=Impatient,
+            http=SlowRequestGuard,
             ws="wsproto",
             ws_max_size=limits.BODY,
             ws_per_message_deflate=False,  # what is sent stays on this machine, or goes through ssh
@@ -148,7 +148,7 @@ class Server:
         except KeyboardInterrupt:
             pass
         finally:
-            self._apart.close()
+            self._subprocess.close()
             self._answers.close()
             self.workers.close()
             self._door.listening.close()

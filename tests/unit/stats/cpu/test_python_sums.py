@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.stats.cpu.test_osrt_and_files import SELECTIONS, inside, stat
+from tests.unit.stats.asking import stat
+from tests.unit.stats.cpu.test_osrt_and_files import SELECTIONS, inside
 from tests.unit.stats.cpu_story import Row, tell
 from warplens import catalog
 from warplens.errors import MissingData, UsageError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.thorough import few
+from tests.unit.stats.asking import stat
 from tests.unit.stats.cpu_story import ORIGIN, Row, tell
 from warplens import catalog
 from warplens.analysis.cpu.gil import contention
@@ -28,16 +28,6 @@ SELECTIONS = [
     Selection((0, 50_000), ("step", "*", 1)),
     Selection(nvtx=("load", None, None)),
 ]
-
-
-def stat(report: Report, name: str, selection: Selection | None = None, **options: Any) -> list[Row]:
-    found: list[Row] = (
-        catalog.find("stats.tables", name)
-        .load()
-        .table(report, selection or Selection(), **options)
-        .to_pylist()
-    )
-    return found
 
 
 @pytest.fixture(scope="module")
