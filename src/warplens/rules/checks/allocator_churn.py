@@ -3,7 +3,7 @@
 ## What it looks for
 Calls of `cudaMalloc`, `cudaFree` and similar functions, including page-locked host memory. The
 first fifth of the GPU's working time is warm-up and does not count, unless it has no more of these
-calls than the rest. Of ten equal parts of the rest, at least three must contain calls.
+calls than the rest. Of ten equal parts of the rest, at least four must contain calls.
 Stream-ordered allocation (`cudaMallocAsync`) is cheap and does not count. A single allocation of
 most of a GPU's memory, as JAX and TensorFlow make at their start, is reported as information.
 

@@ -2,8 +2,9 @@
 
 ## What it looks for
 Gaps of more than 20 us on each GPU that ended with a late launch (cause `host-bound` of
-`gpu_utilization`). Time in calls that wait for the GPU does not count, nor gaps between kernels
-that the host launches at full speed. Each gap is divided among the activities of the launching
+`gpu_utilization`), and launches that took more than 50 ms themselves. Time in calls that wait for
+the GPU does not count, nor gaps between kernels that the host launches at full speed, nor the time
+in which the program captures its first CUDA graphs (see `graph_capture_warmup`). Each gap is divided among the activities of the launching
 thread during it: a pause of the garbage collector, a wait for the GIL, a CUDA call, an import, a C
 library call, an NVTX range, operation or Python function that began or ended in the gap, or
 functions that samples saw. If nothing else is known, it is the range around the gap.
