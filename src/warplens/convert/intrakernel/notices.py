@@ -91,7 +91,7 @@ def _unread(launches: Launches, where: str) -> list[Note]:
 
 
 def _work(launches: Launches, where: str) -> list[Note]:
-    """Note the time that reading took from the program, which waited for kernels because of it."""
+    """Say what reading took of the program's time: it waits for kernels that it would not have waited for."""
     taken, stored = launches.of_read("end") - launches.of_read("asked"), launches.of_read("bytes")
     read = launches.read >= 0
     if not stored.any():

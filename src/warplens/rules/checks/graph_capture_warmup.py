@@ -3,7 +3,8 @@
 ## What it looks for
 At least three CUDA graphs that a process captured or instantiated in sequence, before it launched
 graphs more often than it had created them. From the start of the first capture to the end of the
-last, that must take at least 1 % of the time.
+last, that must take at least 1 % of the time. One or two graphs count if the process makes no
+others and they took 20 % of the time. `gpu_waits_for_cpu` leaves this time out.
 
 ## Why it costs time
 A server captures a graph for each batch size, and runs the model a few times before each capture.
