@@ -54,7 +54,6 @@ def words(report: Path, out: Path) -> Iterator[list[str]]:
     yield ["query", path, "SELECT 1"]
     yield ["source", path]
     yield ["stats", "--all", path]
-    yield ["view", "--export", str(out / "page.html"), path]
     for unit in catalog.units("exporters.formats"):
         yield ["export", "-t", unit.id, "-o", str(out / unit.id), path]
 
