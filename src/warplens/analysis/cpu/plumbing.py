@@ -32,7 +32,7 @@ def wakes(texts: Texts) -> BoolArray:
     """Return which frames are wake-ups or switches of the kernel; what they call is part of them."""
     kinds, kind = texts["kind"]
     names, name = texts["function"]
-    return _matching(names, name, _WAKES, kind == _number(kinds, "kernel"))
+    return _matching(names, name, _WAKES, some=kind == _number(kinds, "kernel"))
 
 
 def calls(texts: Texts) -> BoolArray:
@@ -41,9 +41,9 @@ def calls(texts: Texts) -> BoolArray:
     modules, module = texts["module"]
     files, file = texts["file"]
     every = np.ones(len(name), bool)
-    inside = _matching(modules, module, _INTERPRETER, every)
-    ours = _matching(modules, module, _OURS, every) | _matching(files, file, _OUR_FILES, every)
-    return _matching(names, name, _CALLS, inside) | ours
+    inside = _matching(modules, module, _INTERPRETER, some=every)
+    ours = _matching(modules, module, _OURS, some=every) | _matching(files, file, _OUR_FILES, some=every)
+    return _matching(names, name, _CALLS, some=inside) | ours
 
 
 def _number(texts: list[str], text: str) -> int:
