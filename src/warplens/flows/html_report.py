@@ -155,7 +155,7 @@ def _finding(finding: Finding, judgement: Judgement) -> str:
         if finding.link.startswith("https://")
         else ""
     )
-    wrong = f'<p class="dim">Limits: {safe(finding.wrong_when)}</p>' if finding.wrong_when else ""
+    wrong = f'<p class="dim">{safe(finding.wrong_when)}</p>' if finding.wrong_when else ""
     return (
         f'<div class="finding {safe(finding.severity)}"><h3>{safe(finding.title)}</h3><p class="dim">{safe(" · ".join(told))}</p>'
         f"<p>{safe(finding.cause)}</p><p><b>Fix:</b> {safe(finding.fix)}{link}</p>{wrong}{evidence}</div>"

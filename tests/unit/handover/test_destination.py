@@ -68,7 +68,9 @@ def test_a_recording_that_is_finished_meanwhile_holds_nothing_of_others(
     listed = os.scandir
 
     def scandir(folder: object) -> object:
-        if isinstance(folder, Path) and folder.name == pending.DIRECTORY:  # another process finishes the recording now
+        if (
+            isinstance(folder, Path) and folder.name == pending.DIRECTORY
+        ):  # another process finishes the recording now
             for note in folder.iterdir():
                 note.unlink()
             folder.rmdir()

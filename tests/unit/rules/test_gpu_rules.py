@@ -351,6 +351,21 @@ def test_allocations_before_the_loop(tmp_path: Path) -> None:
     assert ask(drawn(tmp_path, begin), "allocator_churn") == []
 
 
+@pytest.mark.parametrize(("steps", "found"), [((5, 8, 13), 0), ((5, 8, 11, 13), 1)])
+def test_allocations_of_libraries_that_are_loaded_late(
+    tmp_path: Path, steps: tuple[int, ...], found: int
+) -> None:
+    quiet = CHURN.replace("(cudaFree#f__)", " " * len("(cudaFree#f__)"))
+    pictures = [
+        looped((CHURN if step in steps else quiet).replace("__", f"{step:02}"), 1).splitlines()
+        for step in range(16)
+    ]
+    heads = [line.partition("|")[0] for line in pictures[0]]
+    tracks = ["".join(picture[row].partition("|")[2] for picture in pictures) for row in range(len(heads))]
+    picture = "\n".join(f"{head}|{track}" for head, track in zip(heads, tracks, strict=True))
+    assert len(ask(drawn(tmp_path, picture), "allocator_churn", fewest=3)) == found
+
+
 def test_stream_ordered_allocation(tmp_path: Path) -> None:
     assert (
         ask(drawn(tmp_path, looped(CHURN.replace("cudaFree#f__", "cuMemFreeAsync"), 16)), "allocator_churn")

@@ -36,7 +36,9 @@ def test_one_block(tmp_path: Path) -> None:
     assert finding.evidence[0].values == {"blocks": 1, "threads": 1, "multiprocessors": 100}
 
 
-@pytest.mark.parametrize("wide", [{"grid_x": 10}, {"grid_x": 1, "grid_y": 10}, {"grid_z": 10}])
+@pytest.mark.parametrize(
+    "wide", [{"grid_x": 10}, {"grid_x": 1, "grid_y": 10}, {"grid_z": 10}, {"grid_x": 0, "grid_y": 0}]
+)
 def test_enough_blocks(tmp_path: Path, wide: dict[str, Any]) -> None:
     assert ask(drawn(tmp_path, STEP, cuda={**H100, "serial": wide}), "tiny_grids") == []
 

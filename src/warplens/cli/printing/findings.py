@@ -80,7 +80,7 @@ def as_markdown(judgement: Judgement, rows: int, width: int) -> Iterator[str]:
             "",
         )
         yield f"**Fix:** {escaped(finding.fix)}{f' ([more]({finding.link}))' if finding.link else ''}"
-        yield from ("", f"Limits: {escaped(finding.wrong_when)}")
+        yield from ("", escaped(finding.wrong_when))
         if finding.evidence and rows:
             yield from ("", "| at | for | what |", "|--:|--:|---|")
             for row in finding.evidence[:rows]:

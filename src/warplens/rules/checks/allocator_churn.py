@@ -55,6 +55,7 @@ _ALLOCATES = (
     r"|^cuMem(Alloc|Free|HostAlloc)(Host|Pitch|Managed)?(_v[0-9]+)?$')"
 )
 _PARTS = 10
+_SPREAD = 4  # parts with calls: a library that is loaded late allocates in two or three
 _POOL = 0.5  # share of a GPU's memory
 _MOSTLY = (
     0.3  # share of the calls' time in empty_cache() that names it: freeing waits, allocating again does not
@@ -216,7 +217,7 @@ def _steady(allocations: HostCalls, devices: tuple[GpuOperations, ...], warm_up:
         inside = (allocations.process == process) & (allocations.start >= begin) & (allocations.start < end)
         some = inside & (allocations.start >= since)
         parts = (allocations.start[some] - since) * _PARTS // max(end - since, 1)
-        if len(np.unique(parts)) < 3:
+        if len(np.unique(parts)) < _SPREAD:
             continue
         early = np.count_nonzero(inside) - np.count_nonzero(some)
         mine |= some if early * (1 - warm_up) > _DENSER * np.count_nonzero(some) * warm_up else inside

@@ -28,7 +28,7 @@ for another process. If a profiler made the host slow: see `profiler_overhead`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -55,23 +55,28 @@ from warplens.analysis.cpu.culprits import (
 from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct
 from warplens.analysis.gpu.idle import idle
-from warplens.analysis.intervals import Cover, union
+from warplens.analysis.intervals import Cover
 from warplens.arrays import Int32Array, Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration, percent
 from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence, Finding, Without, most
+from warplens.rules.captures import first_graphs
 from warplens.rules.gpus import gpus
 from warplens.rules.hosts import edges, numbers, rows, threads
 from warplens.rules.hosts import idle as gpu_idle
+from warplens.rules.launches import fewer_launches
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 IDLE = ("host-bound", "head")
+_SLOW_LAUNCH = 50_000_000  # ns: a launch takes some us; the first one of a kernel may load or compile it
 _REST = "place"  # what takes little each, put together
 _FEW = 0.05  # of the launches of a thread: a line with so few of them launches nothing; samples are off by a tick
+# The name of a row of python_calls as `pieces` has it: `step (train.py)`.
+_CALLED = "name || coalesce(' (' || regexp_extract(file, '[^/]*$') || ')', '')"
 _WORK = (
     API,
     RANGE,
@@ -123,13 +128,16 @@ def check(
     if not report.tables["cuda_api"]:
         raise MissingData(f"does not contain CUDA API data{selection.place(report)}.")
     gaps = idle(report, selection, longer_than=round(gap * 1000))
-    gaps = gaps.filter(
-        pc.and_(
-            pc.equal(pc.cast(gaps.column("cause"), pa.string()), "host-bound"),
-            pc.is_valid(gaps.column("thread")),
-        )
+    gaps = gaps.filter(pc.is_valid(gaps.column("thread")))
+    cause = pc.cast(gaps.column("cause"), pa.string())
+    gaps = pa.concat_tables(
+        [
+            gaps.filter(pc.equal(cause, "host-bound")),
+            _slow_launches(report, gaps.filter(pc.equal(cause, "launch-bound"))),
+        ]
     )
-    stretches = _stretches(gaps)
+    captured = {first.process: Cover([first.begin], [first.end]) for first in first_graphs(report, selection)}
+    stretches = _stretches(gaps, captured)
     if not stretches.num_rows:
         return []
     parts = pieces(report, stretches)
@@ -232,21 +240,37 @@ def _common(several: Sequence[tuple[Int64Array, str, str]], group: str) -> str:
     return kinds.pop() if len(kinds) == 1 else group
 
 
-def _stretches(gaps: pa.Table) -> pa.Table:
-    """Return when each thread was late for any of its GPUs.
+def _slow_launches(report: Report, gaps: pa.Table) -> pa.Table:
+    """Return the gaps in which a call that launches lasted long, up to its end."""
+    start, end = numbers(gaps, "start"), numbers(gaps, "end")
+    gaps = gaps.filter(pa.array(end - start > _SLOW_LAUNCH))
+    ids = ", ".join(map(str, gaps.column("api").to_pylist())) or "NULL"
+    ends = report.sql(f'SELECT id, "end" FROM cuda_api WHERE id IN ({ids})').to_pydict()
+    ended = dict(zip(ends["id"], ends["end"], strict=True))
+    start = numbers(gaps, "start")
+    until = np.array([ended.get(call, 0) for call in gaps.column("api").to_pylist()], np.int64)
+    until = np.minimum(numbers(gaps, "end"), until)
+    place = gaps.schema.get_field_index("end")
+    return gaps.set_column(place, "end", pa.array(until)).filter(pa.array(until - start > _SLOW_LAUNCH))
+
+
+def _stretches(gaps: pa.Table, captured: Mapping[int, Cover]) -> pa.Table:
+    """Return when each thread was late for any of its GPUs, but not while its process captured its first graphs.
 
     Time that two of them lost at once is lost once.
     """
-    thread, start, end = (numbers(gaps, name) for name in ("thread", "start", "end"))
+    process, thread, start, end = (numbers(gaps, name) for name in ("process", "thread", "start", "end"))
     parts = []
     for own in np.unique(thread).tolist():
-        first, last = union(start[thread == own], end[thread == own])
+        mine = thread == own
+        late = Cover(start[mine], end[mine])
+        late = late.without(captured.get(int(process[np.argmax(mine)]), Cover([], [])))
         parts.append(
             pa.table(
                 {
-                    "thread": pa.array(np.full(len(first), own)),
-                    "start": pa.array(first),
-                    "end": pa.array(last),
+                    "thread": pa.array(np.full(len(late.start), own)),
+                    "start": pa.array(late.start),
+                    "end": pa.array(late.end),
                 }
             )
         )
@@ -351,8 +375,10 @@ def _bounded(
     if spent is None or thread is None:
         return replace(finding, bound=max(finding.bound or 0, idle_in_all))
     finding = replace(finding, bound=max(finding.bound or 0, min(spent.total, idle_in_all)))
-    if finding.without is None or (kind != API and _launches(report, thread, spent)):
+    if finding.without is None:
         return finding
+    if kind != API and _launches(report, thread, spent):
+        return replace(finding, fix=f"It launches the GPU's work itself. {fewer_launches(report, selection)}")
     waits = _calls(report, thread, "true").of(spent)
     return replace(finding, without=replace(finding.without, time=spent, waits=waits))
 
@@ -384,7 +410,17 @@ def _spent(report: Report, selection: Selection, kind: str, name: str, thread: i
     """Return when a thread did something, also where a GPU still had work; None where no table has that."""
     if thread is not None and kind in (FUNCTION, NATIVE):
         begin, end = edges(report, selection)
-        return sampled(report, thread, name, begin=begin, end=end)
+        seen = sampled(report, thread, name, begin=begin, end=end)
+        if not seen.total:  # calls of functions were recorded, not samples
+            calls = rows(
+                report,
+                selection,
+                "thread",
+                table="python_calls",
+                where=f"thread = {thread} AND {_CALLED} = {quoted(name)}",
+            )
+            seen = Cover(numbers(calls, "start"), numbers(calls, "end"))
+        return seen if seen.total else None
     plain = quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
     where = {
         GC: ("gc", "true"),

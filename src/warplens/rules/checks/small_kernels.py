@@ -26,20 +26,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warplens.analysis.gpu.ops import during
 from warplens.analysis.intervals import Cover
 from warplens.model.words import counted, duration, percent
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import KERNEL, GpuOperations, gpus, span, together
 from warplens.rules.host_calls import needed
-from warplens.rules.launches import KernelLaunches, launches
+from warplens.rules.launches import KernelLaunches, fewer_launches, launches
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#reduce-cpu-overhead-with-cuda-graphs"
 IDLE = ("launch-bound", "host-bound")
-_COMPILED = 0.2  # share of kernels made by Inductor from which on a program is compiled; libraries' kernels are the rest
 _IN_A_GRAPH = 1_000  # ns between two kernels of a graph
 
 
@@ -94,7 +92,7 @@ def check(
             cause=f"{counted(kernels, 'kernel')} began when the GPU had already run out of work: half of them ran for less than "
             f"{duration(median)}, and the next launch came {duration(waited / kernels)} too late on average, though the thread did nothing "
             f"but launch. With the launches out of the way {percent(min(best, bound) / whole)} of the time could be won.",
-            fix=_advice(report, selection),
+            fix=fewer_launches(report, selection),
             evidence=tuple(sorted(evidence, key=lambda row: -row.values["gpu_idle_ns"])[:rows]),
             occurrences=number,
             bound=bound,
@@ -105,31 +103,6 @@ def check(
             ),
         )
     ]
-
-
-def _advice(report: Report, selection: Selection) -> str:
-    """Return the fix.
-
-    Compiled code need not be compiled, and launched graphs need not become graphs.
-    """
-    (row,) = report.sql(
-        f"""SELECT count(*) FILTER (starts_with(coalesce(name, demangled)::VARCHAR, 'triton_')) AS inductor, count(graph) AS graphs,
-            count(*) AS kernels FROM kernels WHERE {during(report, selection)}"""
-    ).to_pylist()
-    compiled = row["inductor"] >= _COMPILED * row["kernels"]
-    fuse = (
-        "Use larger batches"
-        if compiled
-        else "Fuse (torch.compile, fused optimizers, fused attention) or use larger batches"
-    )
-    if report.tables["graphs"] or row["graphs"]:
-        return f"{fuse}; put what is launched between the CUDA graphs into them."
-    how = (
-        "the code is compiled already, so torch.compile(mode='reduce-overhead')"
-        if compiled
-        else "torch.compile(mode='reduce-overhead')"
-    )
-    return f"{fuse}; or launch them all at once with CUDA graphs: {how}, torch.cuda.graphs."
 
 
 def _late(gpu: GpuOperations, made: KernelLaunches, apart: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

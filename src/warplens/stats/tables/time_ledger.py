@@ -68,7 +68,7 @@ RULES = {
     "compute": "tiny_grids, low_tensor_use, unified_memory_migration",
     "communication alone": "exposed_communication, collective_skew",
     "copies alone": "transfers_not_overlapped, pageable_memory",
-    "host-bound": f"{_HOST}, gc_pauses, gil_contention, slow_file_reads, graph_reinstantiation",
+    "host-bound": f"{_HOST}, gc_pauses, gil_contention, slow_file_reads, graph_reinstantiation, graph_capture_warmup",
     "sync-bound": "unneeded_sync, cuda_api_sync, cuda_memcpy_sync, cuda_memset_sync, allocator_churn",
     "launch-bound": "small_kernels",
     "copy-bound": "cuda_memcpy_async, pageable_memory",

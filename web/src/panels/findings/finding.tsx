@@ -1,4 +1,4 @@
-/** One finding: its cause, its fix, when it is wrong, and rows that jump to the timeline. */
+/** One finding: its cause, its fix, when it does not apply, and rows that jump to the timeline. */
 import type { Evidence, Finding } from "../../data/types";
 import { Bar } from "../parts/drawing/bar";
 import { goTo, goToSpan } from "../parts/jump";
