@@ -36,7 +36,7 @@ def alike(opened: Opened, layer: str, process: int, row: int) -> dict[str, Any]:
     events = opened.named.get(table)
     if events is None:
         with opened.asking() as report:
-            events = Named.of(report, table, column, like=id_)
+            events = EventsByName.of(report, table, column, like=id_)
     name, mine = events.like(id_)
     if not len(mine):
         raise MissingData(f"{table} has no row {row} of process {process}")
@@ -54,11 +54,11 @@ def read_ahead(opened: Opened, layers: Iterable[str]) -> None:
         for layer in set(layers) - {LAYER}:
             column = name_column(table_of(layer))
             if column is not None:
-                opened.named[table_of(layer)] = Named.of(report, table_of(layer), column)
+                opened.named[table_of(layer)] = EventsByName.of(report, table_of(layer), column)
 
 
 @dataclass(frozen=True)
-class Named:
+class EventsByName:
     """Events of a table: id, start and length (ns) of each, and a number that those of one name and domain share.
 
     `names`: by those numbers; `order`, `first`: the events by number.
@@ -73,7 +73,7 @@ class Named:
     first: Int64Array
 
     @classmethod
-    def of(cls, report: Report, table: str, column: str, *, like: int | None = None) -> Named:
+    def of(cls, report: Report, table: str, column: str, *, like: int | None = None) -> EventsByName:
         """Read all events, or those that have the name of one."""
         beside = ["domain"] if any(one.name == "domain" for one in TABLES[table].columns) else []
         end = '"end"' if "end" in TABLES[table].edges else '"start"'

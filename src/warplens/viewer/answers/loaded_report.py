@@ -64,7 +64,7 @@ class Opened:
         self.live = bool(report.snapshots or report.waiting)
         self.growing = False  # rows are being computed that come later
         self.rows: dict[tuple[str, int], dict[str, Any]] = {}  # of tables, by their ids: what was read ahead
-        self.named: dict[str, Any] = {}  # by table, the `Named` that was read ahead
+        self.named: dict[str, Any] = {}  # by table, the `EventsByName` that were read ahead
         self.cache, self._progress, self._projecting = cache, progress, projecting
         self._lock = threading.RLock()
         self._made: dict[str, Any] = {}
