@@ -17,6 +17,8 @@ from warplens.recording.agent.announce import (
     CUDA_CHAIN,
     CUDA_INJECTION,
     INJECTION,
+    ITT,
+    ONEDNN,
     SPOOL,
     TOOLS,
     Announcement,
@@ -64,7 +66,15 @@ def test_another_tool_is_chained(
     names = {INJECTION: injection, CHAIN: chain}
     environment = {names[name]: value for name, value in before.items()}
     announce(environment, "agent", (source,))
-    assert environment == {names[name]: value for name, value in after.items()}
+    itt = {ITT: "agent", ONEDNN: "1"} if source == "nvtx" else {}
+    assert environment == {names[name]: value for name, value in after.items()} | itt
+
+
+def test_another_collector_of_itt_keeps_its_place() -> None:
+    environment = {ITT: "collector"}
+    announce(environment, "agent")
+    assert environment[ITT] == "collector"
+    assert ONEDNN not in environment
 
 
 def test_an_announcement_is_withdrawn_but_for_what_the_program_changed(
@@ -81,7 +91,7 @@ def test_an_announcement_is_withdrawn_but_for_what_the_program_changed(
     os.environ[SPOOL] = "mine"
     second.withdraw(keep=TOOLS)
     assert [os.environ.get(name) for name in (INJECTION, CHAIN, SPOOL)] == ["agent", "tool", "mine"]
-    for name in (CHAIN, CUDA_INJECTION, SPOOL):
+    for name in (CHAIN, CUDA_INJECTION, ITT, ONEDNN, SPOOL):
         os.environ.pop(name)
 
 

@@ -10,11 +10,13 @@ AGENT = Path("/lib/agent.so")
 SPOOL = Path("/spool")
 
 
-def test_three_variables_are_added() -> None:
+def test_variables_are_added() -> None:
     assert child_environment({"A": "1"}, agent=AGENT, spool=SPOOL) == {
         "A": "1",
         "NVTX_INJECTION64_PATH": "/lib/agent.so",
         "CUDA_INJECTION64_PATH": "/lib/agent.so",
+        "INTEL_LIBITTNOTIFY64": "/lib/agent.so",
+        "ONEDNN_ITT_TASK_LEVEL": "1",
         "WARPLENS_SPOOL": "/spool",
     }
 
