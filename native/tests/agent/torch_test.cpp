@@ -156,20 +156,25 @@ std::map<std::string, size_t> recorded(const std::string &path, ChunkKind kind) 
 // Other threads begin and end operators while the main thread opens and closes windows.
 void test_windows_beside_operators() {
   std::atomic<bool> stop{false};
+  std::atomic<uint64_t> rounds{0};
   std::vector<std::thread> threads;
   for (int number = 0; number < 3; ++number) {
-    threads.emplace_back([&stop] {
+    threads.emplace_back([&stop, &rounds] {
       while (!stop.load()) {
         operate(TorchScope::function, "outer", [] {
           operate(TorchScope::backward, "inner", kNothing);
           operate(TorchScope::user, "async", kNothing);
         });
+        rounds.fetch_add(1);
       }
     });
   }
   for (int window = 0; window < kWindowsOpened; ++window) {
     operate(TorchScope::function, "outside", kNothing);
     CHECK(open());
+    for (uint64_t before = rounds.load(); rounds.load() < before + 6;) {  // some of them begin and end in it
+      std::this_thread::yield();
+    }
     for (int i = 0; i < kInside; ++i) {
       operate(TorchScope::function, "inside", kNothing);
     }

@@ -70,6 +70,13 @@ def test_another_tool_is_chained(
     assert environment == {names[name]: value for name, value in after.items()} | itt
 
 
+def test_another_collector_of_itt_keeps_its_place() -> None:
+    environment = {ITT: "collector"}
+    announce(environment, "agent")
+    assert environment[ITT] == "collector"
+    assert ONEDNN not in environment
+
+
 def test_an_announcement_is_withdrawn_but_for_what_the_program_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -84,9 +91,8 @@ def test_an_announcement_is_withdrawn_but_for_what_the_program_changed(
     os.environ[SPOOL] = "mine"
     second.withdraw(keep=TOOLS)
     assert [os.environ.get(name) for name in (INJECTION, CHAIN, SPOOL)] == ["agent", "tool", "mine"]
-    for name in (*TOOLS, SPOOL):
-        if name != INJECTION:
-            os.environ.pop(name, None)
+    for name in (CHAIN, CUDA_INJECTION, ITT, ONEDNN, SPOOL):
+        os.environ.pop(name)
 
 
 def _prepared(**variables: str) -> tuple[set[str], dict[str, str]]:

@@ -10,7 +10,7 @@ AGENT = Path("/lib/agent.so")
 SPOOL = Path("/spool")
 
 
-def test_variables_of_each_tool_and_the_spool_are_added() -> None:
+def test_variables_are_added() -> None:
     assert child_environment({"A": "1"}, agent=AGENT, spool=SPOOL) == {
         "A": "1",
         "NVTX_INJECTION64_PATH": "/lib/agent.so",

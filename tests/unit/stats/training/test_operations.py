@@ -103,7 +103,7 @@ def test_work_of_a_graph_belongs_to_the_operations_of_its_capture(tmp_path: Path
     names = {"name": "gemm", "demangled": "gemm"}
     times = {"start": ORIGIN + 80 * TICK, "end": ORIGIN + 90 * TICK}
     place = {"id": 1, "process": 0, "device": 0, "context": 1, "stream": 7}
-    kernel = place | names | times | ran | {"static_shared": 0, "dynamic_shared": 0, "api": 2, "captured": 1}
+    kernel = place | names | times | ran | {"static_shared": 0, "dynamic_shared": 0, "api": 1, "captured": 0}
     ops = [op("aten::mm", 5, 25, 0), op("replay", 55, 75, 1)]
     timeline(
         tmp_path / "r.warplens",
