@@ -16,7 +16,7 @@ _TAKEN, _FREED = ("alloc",), ("free_completed",)
 _GOT, _GAVE = ("segment_alloc", "segment_map"), ("segment_free", "segment_unmap")
 
 
-class Stacks:
+class AllocationStacks:
     """The stacks of allocations, as `frames`; each list of frames is read once."""
 
     def __init__(self, process: int) -> None:
@@ -57,7 +57,9 @@ class DeviceHistory:
     failed: list[tuple[int, int]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, trace: list[dict[str, Any]], segments: list[dict[str, Any]], stacks: Stacks) -> DeviceHistory:
+    def of(
+        cls, trace: list[dict[str, Any]], segments: list[dict[str, Any]], stacks: AllocationStacks
+    ) -> DeviceHistory:
         """Read one device. `segments`: what the allocator had when the snapshot was taken."""
         trace = sorted(trace, key=_time)  # nearly always in order, which costs next to nothing
         action = [entry["action"] for entry in trace]
