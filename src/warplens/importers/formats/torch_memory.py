@@ -31,7 +31,7 @@ from warplens.errors import ReportError
 from warplens.importers.kineto.ranges import enclosing
 from warplens.importers.rows import numbered, whole_window
 from warplens.importers.torch.annotations import MemoryAnnotations
-from warplens.importers.torch.history import DeviceHistory, AllocationStacks
+from warplens.importers.torch.history import AllocationStacks, DeviceHistory
 from warplens.importers.torch.pickled import begins_with_keys, load
 from warplens.model.words import counted, size
 from warplens.storage.writer import THREADS_PER_PROCESS, Facts
