@@ -18,8 +18,8 @@ line leads to its full table, with the machine, the versions and the budgets.
 """
 _ABOUT = """Written by `make bench` from `benchmarks/results`. A budget is a promise: `make bench` fails
 if one is missed. [The figures that users care for](../performance.md)."""
-_FACTORS = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
-_TIMES = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
+_FACTORS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+_TIMES = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 
 def figure(value: float | None) -> str:
@@ -133,7 +133,7 @@ def _row(one: Figure, rows: list[dict[str, Any]], what: str, peer: str) -> dict[
 
 
 def _unit(peer: str) -> str:
-    """Return the unit that the name of a peer ends with, as in `alone, µs`."""
+    """Return the unit that the name of a peer ends with, as in `alone, us`."""
     last = peer.rpartition(", ")[2]
     return last if last in _FACTORS else ""
 

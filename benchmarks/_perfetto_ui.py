@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.pieces import find_library
+from tests.support.optional_dependencies import find_library
 
 _TRACE = "/localtrace"
 

@@ -23,7 +23,7 @@ sys.path.append(str(ROOT / "tools"))
 
 from gpu_probe import compile_probe, find_cupti  # noqa: E402 - tools are scripts, not a package
 
-NEEDS = "gpu"  # a piece of tests/support/pieces.py
+NEEDS = "gpu"  # a piece of tests/support/optional_dependencies.py
 RAW_BUDGET = 1.15
 
 _Found = dict[str, Any]  # a name from a program's line of JSON to its figures
@@ -153,15 +153,15 @@ def _launch_rows(what: str, found: Mapping[str, list[float]]) -> Iterator[Row]:
     """The best of all rounds in each mode, for other work on the machine only adds to it."""
     best = {mode: min(values) for mode, values in found.items()}
     for mode, value in best.items():
-        note = f"bare {best['bare']:.2f} µs, median {statistics.median(found[mode]):.2f} µs"
+        note = f"bare {best['bare']:.2f} us, median {statistics.median(found[mode]):.2f} us"
         if mode == "warplens":
-            yield Row(f"{what}, {mode}", value, "µs", _RAW, best[_RAW], RAW_BUDGET, note=note)
+            yield Row(f"{what}, {mode}", value, "us", _RAW, best[_RAW], RAW_BUDGET, note=note)
         elif mode != "bare":
-            yield Row(f"{what}, {mode}", value, "µs", "bare", best["bare"], note=note)
+            yield Row(f"{what}, {mode}", value, "us", "bare", best["bare"], note=note)
 
 
 def _training_rows(what: str, found: Mapping[str, list[list[list[float]]]]) -> Iterator[Row]:
-    """The best block in each mode. A round has the blocks that were not recorded, then those that were (µs)."""
+    """The best block in each mode. A round has the blocks that were not recorded, then those that were (us)."""
     off, on = (
         {mode: [value for one in rounds for value in one[which]] for mode, rounds in found.items()}
         for which in (0, 1)
@@ -169,13 +169,13 @@ def _training_rows(what: str, found: Mapping[str, list[list[list[float]]]]) -> I
     for mode, values in on.items():
         median, bare = statistics.median(values), min(off[mode])
         note = (
-            f"best of {len(values)} blocks, median {median:,.1f} µs; not recorded {bare:,.1f}, median "
+            f"best of {len(values)} blocks, median {median:,.1f} us; not recorded {bare:,.1f}, median "
             f"{statistics.median(off[mode]):,.1f}"
         )
         if mode == "warplens":
-            yield Row(f"{what}, {mode}", min(values), "µs", _RAW, min(on[_RAW]), RAW_BUDGET, note=note)
+            yield Row(f"{what}, {mode}", min(values), "us", _RAW, min(on[_RAW]), RAW_BUDGET, note=note)
         else:
-            yield Row(f"{what}, {mode}", min(values), "µs", "not recorded, same process", bare, note=note)
+            yield Row(f"{what}, {mode}", min(values), "us", "not recorded, same process", bare, note=note)
 
 
 def _timed(

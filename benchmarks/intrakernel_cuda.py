@@ -22,7 +22,7 @@ from warplens.intrakernel.device.cuda_kernels import GpuKernels, compile_gpu
 from warplens.intrakernel.driver import driver
 from warplens.intrakernel.dsl import cuda
 
-NEEDS = "gpu"  # a piece of tests/support/pieces.py
+NEEDS = "gpu"  # a piece of tests/support/optional_dependencies.py
 SOURCE = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
 RING = 64
 BLOCKS, THREADS = 64, 256

@@ -15,12 +15,12 @@ from typing import Any
 from _intrakernel_gpu import BARE, FULL, REFERENCE, REGION, RING, SLOT_BYTES, per_pass, region_rows
 from harness import Row
 from intrakernel_cuda import Device
-from tests.support.pieces import cubins, missing
+from tests.support.optional_dependencies import cubins, missing
 from warplens import intrakernel
 from warplens.intrakernel.device.cuda_kernels import GpuKernels
 from warplens.intrakernel.driver import driver
 
-NEEDS = "gpu"  # a piece of tests/support/pieces.py
+NEEDS = "gpu"  # a piece of tests/support/optional_dependencies.py
 BLOCKS, THREADS, RING_SLOTS = 64, 128, 64  # as _intrakernel_cute_kernels has them
 KERNELS = Path(__file__).with_name("_intrakernel_cute_kernels.py")
 

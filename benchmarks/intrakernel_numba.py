@@ -15,7 +15,7 @@ from harness import Row
 from warplens import intrakernel
 from warplens.intrakernel.memory import allocate_memory
 
-NEEDS = "gpu"  # a piece of tests/support/pieces.py
+NEEDS = "gpu"  # a piece of tests/support/optional_dependencies.py
 BLOCKS, WARPS = 64, 4
 
 

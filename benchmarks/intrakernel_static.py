@@ -15,7 +15,7 @@ from typing import Any
 from harness import Row
 from tests.dsl import costs
 from tests.dsl.compiled import ARCHITECTURES
-from tests.support.pieces import missing
+from tests.support.optional_dependencies import missing
 
 NEEDS = "nvdisasm"
 NAMES = {"cute": "CuTe DSL", "cuda": "CUDA C++", "triton": "Triton", "numba": "Numba-CUDA"}

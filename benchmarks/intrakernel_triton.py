@@ -30,7 +30,7 @@ from _intrakernel_gpu import (
 from harness import Row
 from warplens import intrakernel
 
-NEEDS = "gpu"  # a piece of tests/support/pieces.py
+NEEDS = "gpu"  # a piece of tests/support/optional_dependencies.py
 BLOCKS, WARPS = 64, 4
 WIDTH, ROWS, COLUMNS = 64, 128, 64
 PROTON = Path(__file__).with_name("_intrakernel_proton.py")

@@ -28,6 +28,7 @@ from _reports import make_report
 from finish import make_spool
 from harness import Row
 from warplens.report.store import open_store
+from warplens.storage import manifest as manifests
 from warplens.timeline.index import LaneIndex, building
 from warplens.timeline.index.layers import LAYERS
 from warplens.timeline.index.rows import LayerReader
@@ -144,7 +145,7 @@ def finish(folder: Path) -> dict[str, float]:
 
 def finish_alone(folder: Path) -> dict[str, float]:
     """Finish the recording in `folder` as if it were too small for an index."""
-    building.LARGE = FINISHED + 1
+    manifests.INDEXED = FINISHED + 1
     return measure(folder, [])
 
 

@@ -78,13 +78,13 @@ def _small(
     alone, plain, plain_cpu, _ = _used([program, mode, str(count)], folder)
     text, wall, cpu, _ = _used([*quiet, program, mode, str(count)], folder)
     more = (cpu - start_cpu - plain_cpu) / count * 1e6
-    note = f"CPU time, {count:,} of them, recorded and converted; {(wall - start - plain) / count * 1e6:.1f} µs by the clock on the wall"
+    note = f"CPU time, {count:,} of them, recorded and converted; {(wall - start - plain) / count * 1e6:.1f} us by the clock on the wall"
     rows = [
         Row(
             f"more for each {label}",
             more,
-            "µs",
-            "alone, µs",
+            "us",
+            "alone, us",
             plain_cpu / count * 1e6,
             budget=budget,
             budget_on="value",

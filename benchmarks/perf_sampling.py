@@ -117,7 +117,7 @@ def _costs(capture: Capture, used: int) -> Iterator[tuple[str, float, str, str]]
                 samples += record["count"]
                 frames += record["count"] * depths.get(record["stack"], 0)
     note = f"{samples} samples of {frames / max(1, samples):.1f} frames"
-    yield "our threads' CPU per sample", used / 1e3 / max(1, samples), "µs", note
+    yield "our threads' CPU per sample", used / 1e3 / max(1, samples), "us", note
     yield "our threads' CPU per frame", used / max(1, frames), "ns", f"{note}; all that is done for a sample"
 
 

@@ -121,7 +121,7 @@ def _operations(
     budget: float | None = None,
     size: float | None = None,
 ) -> list[Row]:
-    """Rows for what one operation takes more CPU time, children's too, in µs, and for the spool's size."""
+    """Rows for what one operation takes more CPU time, children's too, in us, and for the spool's size."""
     alone, ours = [], []
     report = folder / "x"
     for _ in range(rounds):
@@ -136,13 +136,13 @@ def _operations(
         statistics.median(one[i] - other[i] for one, other in zip(ours, alone, strict=True)) for i in (0, 1)
     ]
     before = statistics.median(one[1] for one in alone)
-    note = f"CPU time, {count:,} of them; {extra[0]:.0f} µs by the clock on the wall"
+    note = f"CPU time, {count:,} of them; {extra[0]:.0f} us by the clock on the wall"
     rows = [
         Row(
             f"more for each {label}",
             extra[1],
-            "µs",
-            "alone, µs",
+            "us",
+            "alone, us",
             before,
             budget=budget,
             budget_on="value",

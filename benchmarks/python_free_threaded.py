@@ -93,6 +93,6 @@ def _rows(folder: Path, label: str, python: str, seconds: float, count: int) -> 
     yield Row(
         f"{label}: one look",
         used / 1e3 / max(1, taken),
-        "µs of CPU",
+        "us of CPU",
         note=f"{taken} of {notices[DUE]} looks at {HZ} Hz taken",
     )

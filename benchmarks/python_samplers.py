@@ -24,7 +24,7 @@ from pathlib import Path
 
 from _sampled_work import CALLS
 from harness import Row
-from tests.support.pieces import environments
+from tests.support.optional_dependencies import environments
 
 WORK = Path(__file__).with_name("_sampled_work.py")
 HZ = 1000

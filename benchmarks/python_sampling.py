@@ -21,7 +21,7 @@ from pathlib import Path
 from _sampled_work import CALLS
 from _steps import Steps, parted, standard_error, trimmed
 from harness import Row
-from tests.support.pieces import environments
+from tests.support.optional_dependencies import environments
 from tests.support.programs.capturing import Capture
 from tests.support.programs.python_running import CPU_STUB
 from tests.support.reports.python_stacks import PYTHON_SAMPLES, samples_of
@@ -104,7 +104,7 @@ def _threads(folder: Path, seconds: float) -> Iterator[Row]:
         yield Row(
             f"one look at {count} threads",
             cost,
-            "µs of CPU",
+            "us of CPU",
             budget=budget,
             budget_on="value",
             note=f"{taken} of {due} looks taken",
@@ -136,7 +136,7 @@ def _opcodes(folder: Path, seconds: float, rounds: int = 5) -> Iterator[Row]:
         written[flags] += len(capture.records("cpu_sample"))
     with_us, without = PYTHON_SAMPLES | OPCODES, PYTHON_SAMPLES
     cost = {flags: used[flags] / max(1, looks[flags]) for flags in (with_us, without)}
-    note = f"{cost[with_us] / 1e3:.1f} µs against {cost[without] / 1e3:.1f} µs, {looks.total()} looks at a recursive program"
+    note = f"{cost[with_us] / 1e3:.1f} us against {cost[without] / 1e3:.1f} us, {looks.total()} looks at a recursive program"
     yield Row(
         "a look with opcodes, against one without",
         cost[with_us] / cost[without],

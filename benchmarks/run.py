@@ -31,7 +31,7 @@ from harness import Row  # noqa: E402
 
 sys.path.insert(1, str(HERE.parent))
 
-from tests.support.pieces import missing  # noqa: E402
+from tests.support.optional_dependencies import missing  # noqa: E402
 
 
 def machine(piece: str | None = None) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def record(row: Row) -> dict[str, Any]:
 
 
 def lacking(module: Any) -> str | None:
-    """Say why a benchmark cannot run here; None where it can. Its `NEEDS` names a piece (tests/support/pieces.py)."""
+    """Say why a benchmark cannot run here; None where it can. Its `NEEDS` names a piece (tests/support/optional_dependencies.py)."""
     piece = getattr(module, "NEEDS", None)
     reason = missing(piece) if piece else None
     return reason or (module.lacks() if hasattr(module, "lacks") else None)

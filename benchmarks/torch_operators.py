@@ -85,7 +85,7 @@ def _measure(
 
 def run(quick: bool) -> list[Row]:
     """A row for each way: what it adds to an operator, beside what torch.profiler adds in the same process."""
-    from tests.support.pieces import LIBRARIES, find_library
+    from tests.support.optional_dependencies import LIBRARIES, find_library
 
     place = find_library(LIBRARIES["pytorch"])
     if place is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pieces import missing
+from tests.support.optional_dependencies import missing
 from tests.support.programs.inherited_signals import reset_inherited_signals
 from tests.support.thorough import examples
 
@@ -60,7 +60,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             missing(name)
         except KeyError:
             raise pytest.UsageError(
-                f"WARPLENS_REQUIRE names {name!r}, which tests/support/pieces.py does not know"
+                f"WARPLENS_REQUIRE names {name!r}, which tests/support/optional_dependencies.py does not know"
             ) from None
 
 

@@ -85,6 +85,11 @@ PATTERNS = {
         r"\bwhat_(?:[\w'`]+_){0,4}(?:asks?|asked|waited|called|allow)_for\b(?![^.|]{0,40}\?)",
         "use a noun: the request, the cause, the lock that it waited for",
     ),
+    "raises … where": (
+        "where",
+        r"\b(?:Raises_[A-Z]\w+|MissingData|UsageError|ReportError)_where\b",
+        "write: raises … if",
+    ),
     "1 things": (
         "1 ",
         r"(?<![\w.,:-])1 (?:kernels|files|ranks|threads|calls|ranges|events|samples|processes|rows|times)\b",

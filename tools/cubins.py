@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.dsl.languages import run  # noqa: E402  (tools are scripts beside the package)
-from tests.support.pieces import cubins, missing  # noqa: E402
+from tests.support.optional_dependencies import cubins, missing  # noqa: E402
 
 PROGRAMS = (
     "tests/dsl/programs/cute_cubin.py",

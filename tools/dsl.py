@@ -1,8 +1,9 @@
 """Makes build/dsl: one environment per in-kernel language, with pinned versions, for the tests in tests/dsl.
 
 usage: PYTHON tools/dsl.py [GROUP…] [--list] [--again]; the default is every language in its newest version; `all` adds the older
-releases of the CuTe DSL. None needs a GPU or a driver. Tests find the environments by themselves (tests/support/pieces.py), and are
-skipped where theirs is not there. `--again` makes the named environments from nothing.
+releases of the CuTe DSL. None needs a GPU or a driver. Tests find the environments by themselves
+(tests/support/optional_dependencies.py), and are skipped where theirs is not there. `--again` makes the
+named environments from nothing.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ def ending(log: Path, count: int) -> list[str]:
 def without_gpu() -> str | None:
     """Why there is no GPU here; None where there is one."""
     looked = subprocess.run(
-        [sys.executable, "tests/support/pieces.py", "gpu"],
+        [sys.executable, "tests/support/optional_dependencies.py", "gpu"],
         cwd=ROOT,
         capture_output=True,
         text=True,

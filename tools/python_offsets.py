@@ -210,7 +210,7 @@ def expression(what: tuple[str, ...] | str) -> str:
 
 
 def offsets(fields: list[tuple[str, str]], include: str) -> str:
-    """Return the initializers of a layout; raises CalledProcessError where the headers do not compile."""
+    """Return the initializers of a layout; raises CalledProcessError if the headers do not compile."""
     lines = [f'  printf("      .{name} = %zu,\\n", {value});' for name, value in fields]
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder, "offsets.c"), Path(folder, "offsets")
@@ -228,7 +228,7 @@ def offsets(fields: list[tuple[str, str]], include: str) -> str:
 def row(python: str) -> tuple[Version, str]:
     """Return the version of an interpreter, and its row.
 
-    Raises CalledProcessError where its headers do not compile.
+    Raises CalledProcessError if its headers do not compile.
     """
     code = "import sysconfig, sys; print(sysconfig.get_path('include')); print(sys.version_info[1]); print('t' in sys.abiflags)"
     include, number, free_threaded = ask(python, code).splitlines()

@@ -82,7 +82,7 @@ def versions() -> list[str]:
 
 
 def fetch(version: str) -> Path:
-    """The wheel of a version for aarch64; CalledProcessError where PyPI has none."""
+    """The wheel of a version for aarch64; CalledProcessError if PyPI has none."""
     folder = PLACE / version
     shutil.rmtree(folder, ignore_errors=True)
     words = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:"]

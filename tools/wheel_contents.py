@@ -13,7 +13,7 @@ from pythons import FREE_THREADED, Version, named
 
 OLD_NAME = b"warp" + b"line"  # the former name of the product, in two parts: no file may hold it
 MACHINES = {"x86_64": 62, "aarch64": 183}  # e_machine of ELF
-LIBRARIES = ("agent", "desk", "preload", "preload_cpu")
+LIBRARIES = ("agent", "reader", "preload", "preload_cpu")
 
 
 def _binding(version: Version, machine: str) -> str:

@@ -1,6 +1,6 @@
 """Builds the sdist and a wheel for each machine into dist/, and tests the wheels: `make wheels`.
 
-A wheel holds the agent, the desk and the page, which no version of Python matters to, and a binding for each CPython whose headers are
+A wheel holds the agent, the reader and the page, which no version of Python matters to, and a binding for each CPython whose headers are
 here. It is `py3-none`: other Pythons record with it too, without `warplens.nvtx`. The wheel for aarch64 is made by a cross compiler.
 
 usage: wheels.py [--headers 3.14=FOLDER] [--aarch64-root FOLDER]
@@ -130,7 +130,7 @@ def try_wheel(wheel: Path) -> list[str]:
     for version, python in pythons().items():
         name = python_headers.named(version)
         if version in FREE_THREADED:
-            continue  # not all dependencies of the desk have wheels for these; tests record their programs
+            continue  # not all dependencies of the reader have wheels for these; tests record their programs
         folder = WORK / "trial" / name
         dependencies = folder / "dependencies"
         run(python, "-m", "venv", "--clear", folder / "download")  # its own pip knows what this version needs

@@ -1,4 +1,4 @@
-"""Updates many small layers one tensor at a time: hundreds of kernels of a few µs, each of which takes longer to launch than to run.
+"""Updates many small layers one tensor at a time: hundreds of kernels of a few us, each of which takes longer to launch than to run.
 
     warplens profile -o slow python examples/torch_mistakes/tiny_kernels.py
     warplens stats -r cuda_gpu_kern_sum,cuda_kern_exec_sum slow.warplens

@@ -1,3 +1,4 @@
+// Domains by name: makes them, registers their categories, and activates them when a tool listens.
 #include "domain.h"
 
 #include <new>

@@ -6,8 +6,8 @@
 #include "bindings/values/attributes.h"
 #include "bindings/values/string_cache.h"
 #include "domain.h"
+#include "end_functions.h"
 #include "objects.h"
-#include "saying.h"
 
 namespace warplens::binding {
 
@@ -144,7 +144,7 @@ PyObject *domain_pop(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
   if (!values.read(g_domain_pop, args, nargs, kwnames)) {
     return nullptr;
   }
-  return pop_saying(as_domain(self), state, values.at);
+  return pop_with_attributes(as_domain(self), state, values.at);
 }
 
 PyObject *domain_end(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
@@ -163,7 +163,7 @@ PyObject *domain_end(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
   }
   const unsigned long long value = PyLong_AsUnsignedLongLongMask(number);
   Py_DECREF(number);
-  return end_saying(as_domain(self), listener(), value, values.at + 1);
+  return end_with_attributes(as_domain(self), listener(), value, values.at + 1);
 }
 
 PyObject *domain_annotate(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {

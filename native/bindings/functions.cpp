@@ -1,3 +1,4 @@
+// mark, push_range, pop_range, start_range and end_range of the module.
 #include "functions.h"
 
 #include <new>
@@ -7,10 +8,10 @@
 #include "bindings/values/arguments.h"
 #include "bindings/values/string_cache.h"
 #include "domain.h"
+#include "end_functions.h"
 #include "listener.h"
 #include "naming.h"
 #include "operators.h"
-#include "saying.h"
 
 namespace warplens::binding {
 
@@ -94,7 +95,7 @@ PyObject *module_pop(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObje
     return nullptr;
   }
   Domain *domain = domain_named(values[0]);
-  return domain != nullptr ? pop_saying(domain, state, values.at + 1) : nullptr;
+  return domain != nullptr ? pop_with_attributes(domain, state, values.at + 1) : nullptr;
 }
 
 PyObject *module_end(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
@@ -113,7 +114,7 @@ PyObject *module_end(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObje
   }
   RangeId *open = reinterpret_cast<RangeId *>(range);
   const nvtxRangeId_t id = open->id.exchange(0);
-  return end_saying(open->domain, listener(), id, values.at + 1);
+  return end_with_attributes(open->domain, listener(), id, values.at + 1);
 }
 
 PyObject *module_name_category(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {

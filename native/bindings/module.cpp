@@ -3,7 +3,7 @@
 #include "bindings/payloads/scalars.h"
 #include "bindings/ranges/annotate.h"
 #include "bindings/ranges/profile.h"
-#include "bindings/ranges/road.h"
+#include "bindings/ranges/range_entry.h"
 #include "bindings/ranges/wrapped.h"
 #include "bindings/values/arguments.h"
 #include "bindings/values/attributes.h"
@@ -29,7 +29,7 @@ int execute(PyObject *module) {
     }
   }
   const bool done =
-      init_listener() && init_road() && init_profile() && init_annotate() && Signature::intern_all() &&
+      init_listener() && init_range_entry() && init_profile() && init_annotate() && Signature::intern_all() &&
       init_domains() && add_scalar_types(module) && ready_counters() && ready_objects() && init_naming() &&
       add_type(module, "annotate", &AnnotateType) && add_type(module, "Profile", &ProfileType) &&
       add_type(module, "Domain", &DomainType) && add_type(module, "Counter", &CounterType) &&

@@ -1,3 +1,4 @@
+// Keeps the names of threads and CUDA handles, and sends them again to a tool that comes later.
 #include "naming.h"
 
 #include <nvtx3/nvToolsExt.h>

@@ -1,3 +1,4 @@
+// The types of resources and synchronisation objects, and the calls that report their states.
 #include "objects.h"
 
 #include <nvtx3/nvToolsExtSync.h>

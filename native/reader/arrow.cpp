@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 constexpr int64_t kNullable = 2;  // ARROW_FLAG_NULLABLE
@@ -235,4 +235,4 @@ GivenTexts GivenColumns::texts(std::string_view wanted) const {
   return {static_cast<const char *>(table_->array.children[place]->buffers[2]), ends};
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

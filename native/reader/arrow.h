@@ -42,7 +42,7 @@ struct ArrowArray {
 
 }  // extern "C"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 // A table as it crosses: a struct array, and what it consists of.
 struct ArrowTable {
@@ -242,4 +242,4 @@ struct Crossing<GivenColumns> {
 };
 
 }  // namespace door
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 class ClockMap {
  public:
@@ -41,4 +41,4 @@ class ClockMap {
   mutable double slope_ = 0;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

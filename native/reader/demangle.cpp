@@ -9,13 +9,13 @@
 
 #if defined(__GLIBCXX__)
 // What abi::__cxa_demangle of libstdc++ is made of: it allocates nothing, and hands out piece by piece. Only the static library
-// has it, which the desk is linked with.
+// has it, which the reader is linked with.
 extern "C" int __gcclibcxx_demangle_callback(const char *, void (*)(const char *, size_t, void *), void *);
 #elif !defined(_MSC_VER)
 #include <cxxabi.h>
 #endif
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 bool looks_mangled(const char *name) {
@@ -81,4 +81,4 @@ size_t demangle(const char *, char *, size_t) {
 }
 #endif
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

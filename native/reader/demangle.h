@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 inline constexpr size_t kLongestName = 8192;  // of a mangled name, and of what it is turned into
 
@@ -11,4 +11,4 @@ inline constexpr size_t kLongestName = 8192;  // of a mangled name, and of what 
 // there. 0: it is no mangled name, or too long. Nothing about the name is trusted: a few hundred bytes may stand for gigabytes.
 size_t demangle(const char *mangled, char *out, size_t room);
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -6,7 +6,7 @@
 #include <new>
 #include <vector>
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 std::vector<Function> &table() {
@@ -37,15 +37,15 @@ void note_failure(Failure &failure) noexcept {
   }
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader
 
 // Raised when the meaning of a function or of the table changes; the types of functions are in the table.
-WARPLENS_API uint32_t warplens_desk_abi_version() {
+WARPLENS_API uint32_t warplens_reader_abi_version() {
   return 8;
 }
 
 //! All functions, in no order; `count` becomes how many there are.
-WARPLENS_API const warplens::desk::Function *warplens_desk_functions(uint64_t *count) {
-  *count = warplens::desk::table().size();
-  return warplens::desk::table().data();
+WARPLENS_API const warplens::reader::Function *warplens_reader_functions(uint64_t *count) {
+  *count = warplens::reader::table().size();
+  return warplens::reader::table().data();
 }

@@ -15,7 +15,7 @@
 #define WARPLENS_API extern "C" __attribute__((visibility("default")))
 #endif
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 // An array: one of Python's, to read where T is const, else to fill; it lives as long as the call. Null where Python passes None.
 // As a result: memory of a handle, which lives until the next call with it.
@@ -178,7 +178,7 @@ class Registered {
 };
 
 }  // namespace door
-}  // namespace warplens::desk
+}  // namespace warplens::reader
 
 //! Behind the definition of a function, in its file: Python can call it by this name.
-#define WARPLENS_FUNCTION(name) const warplens::desk::door::Registered<&name> kFunction_##name(#name)
+#define WARPLENS_FUNCTION(name) const warplens::reader::door::Registered<&name> kFunction_##name(#name)

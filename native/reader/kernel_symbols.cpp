@@ -7,7 +7,7 @@
 
 #include "door.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 constexpr size_t kDigits = 16;   // of an address, on the machines that we record on
@@ -111,4 +111,4 @@ uint64_t find_kernel_functions(Array<const char> text, Array<const uint64_t> add
 }
 WARPLENS_FUNCTION(find_kernel_functions);
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -5,7 +5,7 @@
 
 #include "reader/door.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 constexpr uint64_t kFar = std::numeric_limits<uint64_t>::max();
@@ -184,4 +184,4 @@ void run_line_program(Array<const uint8_t> section, Array<const int64_t> header,
 }
 WARPLENS_FUNCTION(run_line_program);
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 // Kept between calls: fresh memory costs more than the sorting.
 struct SortScratch {
@@ -74,4 +74,4 @@ void sort_numbers(size_t count, const KeyOf &key, const Less &less, std::vector<
   }
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

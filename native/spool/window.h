@@ -21,7 +21,7 @@ inline const CaptureWindow *windows_of(const ControlPage *control) {
 }
 
 //! [MT] Whether the page of the control file that holds `at` can be written now. Where its file system promises no space, a write to a
-//! page that has gone to the disk asks for some, and raises SIGBUS where there is none: look before writing.
+//! page that has gone to the disk asks for some, and raises SIGBUS if there is none: look before writing.
 bool can_write(const ControlPage *control, const void *at);
 inline bool can_write(const ControlPage *control) {
   return can_write(control, control);

@@ -1,4 +1,4 @@
-"""The NumPy array types that annotations name: times, ids, row numbers and sums are `Int64Array`."""
+"""NumPy array types that annotations name: times, ids, row numbers and sums are `Int64Array`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ Int64Array = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
 Float64Array = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+
+
+def int32(value: int) -> int:
+    """Return the low half of a number with its sign: `0xFFFFFFFF` is -1, as in priorities of CUDA."""
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def positions_in(ids: Int64Array, wanted: Int64Array) -> tuple[Int64Array, BoolArray]:

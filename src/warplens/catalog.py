@@ -71,7 +71,7 @@ FAMILIES: dict[str, UnitFamily] = {
             "rules.checks",
             "rule",
             "check",
-            sections=("What it looks for", "Why it costs time", "What to do", "When it is wrong"),
+            sections=("What it looks for", "Why it costs time", "What to do", "When it does not apply"),
             constants=("LINK",),
         ),
         UnitFamily(

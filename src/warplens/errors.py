@@ -3,7 +3,7 @@
 WarplensError
 ├── UsageError          the caller asked for something that does not exist or fit   (exit 2)
 ├── ReportError         a report cannot be opened, finished or written              (exit 1)
-│   ├── NotAReport      the path is no report
+│   ├── NotAReport      the path is not a report
 │   └── NewerReport     a later warplens wrote it
 ├── SpoolError          a spool file is not one, or is broken beyond reading        (exit 1)
 ├── QueryError          a query was refused or failed                               (exit 1)

@@ -1,4 +1,4 @@
-"""Constructors keep what they get: none asks a report or a file of nsys. A class method, `of`, does."""
+"""Constructors keep what they get: none asks a report or a file of nsys, none loops. A class method, `of`, does."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ QUESTIONS = {
     "database": ("read", "grouped", "distinct", "count", "strings"),
 }
 
+LOOPING = {
+    "Writer": "a file that is opened",
+    "Server": "parts that hear of each other",
+    **dict.fromkeys(("Shape", "TagTable", "CounterSemantics"), "values of users that are checked"),
+}
+
 
 def _questions(constructor: ast.FunctionDef) -> list[str]:
     """List the calls in a constructor that ask for rows."""
@@ -21,6 +27,10 @@ def _questions(constructor: ast.FunctionDef) -> list[str]:
         if isinstance(call, ast.Attribute)
         and call.attr in QUESTIONS.get(ast.unparse(call.value).rpartition(".")[2].lstrip("_"), ())
     ]
+
+
+def _loops(constructor: ast.FunctionDef) -> bool:
+    return any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(constructor))
 
 
 def _constructors(tree: ast.Module) -> list[tuple[str, ast.FunctionDef]]:
@@ -43,9 +53,23 @@ def test_constructors_ask_for_no_rows() -> None:
     assert not wrong, "read the rows in a class method `of`, and give them to the constructor"
 
 
-def test_questions_are_seen() -> None:
+def test_constructors_do_not_loop() -> None:
+    looping = {
+        name: path
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for name, constructor in _constructors(ast.parse(path.read_text(encoding="utf-8")))
+        if _loops(constructor)
+    }
+    assert looping.keys() == LOOPING.keys(), (
+        "compute in a class method `of`, and give the constructor the result"
+    )
+
+
+def test_questions_and_loops_are_seen() -> None:
     text = (
         "class A:\n  def __init__(self, report):\n    self.report = report\n    x = [self.report.table('a')]"
+        "\nclass B:\n  def __post_init__(self):\n    for x in self.a: pass"
     )
-    ((name, constructor),) = _constructors(ast.parse(text))
-    assert (name, _questions(constructor)) == ("A", ["self.report.table"])
+    (name, asking), (other, looping) = _constructors(ast.parse(text))
+    assert (name, _questions(asking), _loops(asking)) == ("A", ["self.report.table"], False)
+    assert (other, _questions(looping), _loops(looping)) == ("B", [], True)

@@ -47,7 +47,7 @@ def test_the_guides_are_few_and_short() -> None:
 @pytest.mark.parametrize("page", GUIDES, ids=_name)
 def test_a_guide_is_one_task(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    title, verb = text.splitlines()[0], r"# (Install|Record|Name|Find|See|Sum|Ask|Look|Open)\b"
+    title, verb = text.splitlines()[0], r"# (Install|Record|Name|Find|See|Sum|Ask|Look|Open|View)\b"
     assert re.match(verb, title), f"{title!r} does not begin with what the reader wants to do"
     sections = re.findall(r"^## (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), flags=re.MULTILINE)
     assert [section for section in sections if section in SECTIONS] == SECTIONS

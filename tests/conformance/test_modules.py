@@ -53,6 +53,15 @@ def test_a_module_says_what_it_is_in_one_line() -> None:
     assert not found
 
 
+def test_every_native_file_begins_with_what_is_in_it() -> None:
+    silent = [
+        _name(path)
+        for path in SOURCES
+        if path.suffix != ".py" and not path.read_text(encoding="utf-8").startswith(("// ", "/* "))
+    ]
+    assert not silent, "write one line at the top"
+
+
 def test_every_folder_of_the_package_is_a_package() -> None:
     for folder in sorted(path for path in PACKAGE.rglob("*") if path.is_dir()):
         if any(folder.glob("*.py")):
@@ -89,8 +98,8 @@ def test_every_part_of_the_package_has_its_layer_and_its_half() -> None:
     layered = set(re.findall(r"\w+", " ".join(contracts["flow"]["layers"])))
     assert parts <= layered, f"no layer yet: {sorted(parts - layered)}"
     target = {name.removeprefix("warplens.") for name in contracts["light-target"]["source_modules"]}
-    desk = {name.removeprefix("warplens.") for name in contracts["light-desk"]["source_modules"]}
+    reader = {name.removeprefix("warplens.") for name in contracts["light-reader"]["source_modules"]}
     wings = {"torch"}
-    assert parts - wings <= target | desk, f"in neither half: {sorted(parts - wings - target - desk)}"
+    assert parts - wings <= target | reader, f"in neither half: {sorted(parts - wings - target - reader)}"
     apart = {name.removeprefix("warplens.") for name in contracts["two-halves"]["source_modules"]}
-    assert desk - {"cli", "testing"} == apart, "two-halves and light-desk name the same packages"
+    assert reader - {"cli", "testing"} == apart, "two-halves and light-reader name the same packages"

@@ -53,7 +53,7 @@ def test_only_the_door_loads_the_library() -> None:
     others = [
         path
         for path in PACKAGE.rglob("*.py")
-        if DOOR not in path.parents and "warplens_desk" in path.read_text(encoding="utf-8")
+        if DOOR not in path.parents and "warplens_reader" in path.read_text(encoding="utf-8")
     ]
     assert not others
 
@@ -83,9 +83,9 @@ def test_each_call_names_a_function_with_as_many_arguments() -> None:
     [
         ((ROW, ROW, ROW), "takes 4 arguments, not 3"),
         ((ROW.astype(np.int32), ROW, ROW, ROW), "argument 1 .* an array of int64 is needed, not of int32"),
-        ((ROW, ROW[::2], ROW, ROW), "argument 2 .* do not lie side by side"),
+        ((ROW, ROW[::2], ROW, ROW), "argument 2 .* are not contiguous"),
         ((ROW, ROW, ROW.tolist(), ROW), "argument 3 .* needed, not list"),
-        ((ROW, ROW, np.frombuffer(bytes(32), np.int64), ROW), "argument 3 .* cannot be written to"),
+        ((ROW, ROW, np.frombuffer(bytes(32), np.int64), ROW), "argument 3 .* is read-only"),
         ((ROW, 4, ROW, ROW), "argument 2 .* needed, not int"),
     ],
 )

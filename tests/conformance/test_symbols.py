@@ -88,7 +88,7 @@ def _os_calls() -> set[str]:
 
 def test_the_libraries_are_here() -> None:
     parts = {path.name.partition(".")[0].removeprefix("libwarplens_") for path in LIBRARIES}
-    assert parts == {"agent", "desk", "preload", "preload_cpu", "_binding"}
+    assert parts == {"agent", "reader", "preload", "preload_cpu", "_binding"}
 
 
 @every_library
@@ -103,7 +103,7 @@ def test_a_library_exports_our_interface_and_the_vendors_entry_points_only(libra
     }
     part = library.name.partition(".")[0]
     assert exported - own == entries.get(part, set())
-    if part in ("libwarplens_agent", "libwarplens_desk"):
+    if part in ("libwarplens_agent", "libwarplens_reader"):
         assert own
     else:
         assert own == (

@@ -54,6 +54,11 @@ def test_its_docstring_has_a_summary_and_the_sections_of_its_family(unit: Unit) 
     )
     for title in unit.family.sections:
         assert unit.sections.get(title), f"{unit.path.name} lacks the docstring section `## {title}`"
+    if unit.family.name == "rules.checks":
+        begin = unit.sections["When it does not apply"]
+        assert begin.startswith("If "), (
+            f"{unit.path.name}: findings print `Does not apply if …`, so write: If …"
+        )
 
 
 @every_unit

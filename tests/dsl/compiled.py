@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tests.dsl.languages import releases, run
 from tests.dsl.machine_code import MachineCode, count, read
-from tests.support.pieces import ROOT, find_nvcc
+from tests.support.optional_dependencies import ROOT, find_nvcc
 from warplens.intrakernel import include_path
 
 PROGRAMS = ROOT / "tests" / "dsl" / "programs"

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.pieces import LANGUAGES, ROOT, find_libraries, find_library
+from tests.support.optional_dependencies import LANGUAGES, ROOT, find_libraries, find_library
 
 PATIENCE = (
     1100  # seconds: compilers on a slow machine that others use, too; tests that compile have `PATIENT`

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from tests.support.pieces import LANGUAGES, find_library
+from tests.support.optional_dependencies import LANGUAGES, find_library
 
 
 @dataclass(frozen=True)

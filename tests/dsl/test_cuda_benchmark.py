@@ -11,7 +11,7 @@ import pytest
 
 from tests.dsl.compiled import nvcc
 from tests.dsl.decoded import told
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from warplens import intrakernel
 from warplens.intrakernel.device.cuda_kernels import HostKernels
 from warplens.intrakernel.dsl import cuda

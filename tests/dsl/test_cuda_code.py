@@ -10,7 +10,7 @@ import pytest
 
 from tests.dsl.compiled import ARCHITECTURES, PROGRAMS, cuda, nvcc
 from tests.dsl.languages import PATIENT, answer
-from tests.support.pieces import find_nvcc
+from tests.support.optional_dependencies import find_nvcc
 from warplens.intrakernel import include_path
 
 pytestmark = [pytest.mark.require("nvcc"), PATIENT]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.dsl.decoded import told
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from warplens import intrakernel
 from warplens.errors import CaptureError, UsageError
 from warplens.intrakernel import headers

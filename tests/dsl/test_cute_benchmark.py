@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.dsl.languages import PATIENT, run
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 pytestmark = [pytest.mark.require("cutlass-dsl"), PATIENT]
 # of each case of the loop: stamps, and stores of records

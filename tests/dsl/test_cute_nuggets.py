@@ -9,7 +9,7 @@ import pytest
 
 from tests.dsl.compiled import ARCHITECTURES, NEWEST, RELEASES
 from tests.dsl.languages import PATIENT, releases, run
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 pytestmark = [pytest.mark.require("cutlass-dsl"), PATIENT]
 EVERYWHERE = [

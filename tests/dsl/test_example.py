@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.dsl.languages import interpreter
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from tests.support.programs.launching import environment
 from warplens.intrakernel.dsl import EXAMPLE_GRID, EXAMPLE_TILES
 

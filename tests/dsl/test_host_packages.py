@@ -9,7 +9,7 @@ import pytest
 from tests.dsl.compiled import PROGRAMS
 from tests.dsl.languages import PATIENT, here
 from tests.dsl.languages import answer as run_for_answer
-from tests.support.pieces import LIBRARIES, find_library
+from tests.support.optional_dependencies import LIBRARIES, find_library
 
 pytestmark = [pytest.mark.require("g++", "numpy"), PATIENT]
 BLOCKS, WARPS = 3, 2

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.dsl.languages import PATIENT, answer
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 pytestmark = [pytest.mark.require("numba-cuda"), PATIENT]
 PROGRAM = ROOT / "tests" / "dsl" / "programs" / "numba_simulate.py"
@@ -120,7 +120,7 @@ def test_mistakes_are_told_with_what_to_do() -> None:
     unknown, payload, fraction = simulate("wrong")
     assert "no tag 'load' in this table, which has other" in unknown
     assert "no room for a payload: use mode 'slices' or 'claim'" in payload
-    assert "a payload is an integer" in fraction
+    assert "a payload must be an integer" in fraction
 
 
 def test_the_example_runs_simulated() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.dsl.compiled import triton
 from tests.dsl.languages import PATIENT, answer
 from tests.dsl.machine_code import count
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 pytestmark = [pytest.mark.require("triton"), PATIENT]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.dsl.languages import PATIENT, answer
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 pytestmark = [pytest.mark.require("triton"), PATIENT]
 PROGRAM = ROOT / "tests" / "dsl" / "programs" / "triton_interpret.py"
@@ -149,8 +149,8 @@ def test_mistakes_are_told_with_what_to_do() -> None:
     assert "no tag 'load' in this table, which has other" in unknown
     assert "no room for a payload: use mode 'slices' or 'claim'" in payload
     assert "no room for a generation: use mode 'slices' or 'claim'" in generation
-    assert all("what warplens.intrakernel.dsl.triton.bind(buffer) returns" in other for other in others[:3])
-    assert "a payload is one integer" in others[3]
+    assert all("the result of warplens.intrakernel.dsl.triton.bind(buffer)" in other for other in others[:3])
+    assert "a payload must be one integer" in others[3]
     assert others[4] == "nothing"
 
 

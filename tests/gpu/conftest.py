@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent
+pytest.register_assert_rewrite("tests.gpu.kernel_checks")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 pytestmark = [pytest.mark.gpu, pytest.mark.require("gpu", "numpy"), pytest.mark.timeout(600)]
 SOURCE = (ROOT / "tests" / "dsl" / "programs" / "cuda_recording.cu").read_text(encoding="utf-8")
@@ -23,7 +23,7 @@ def _run() -> Any:
     from warplens.intrakernel.dsl import cuda
 
     if gpu_compiler() is None:
-        pytest.skip("neither nvcc nor cuda-bindings is there")
+        pytest.skip("neither nvcc nor cuda-bindings is installed")
     major, minor = driver().capability(0)
 
     def run(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.dsl.languages import run
-from tests.support.pieces import ROOT, cubins, missing
+from tests.support.optional_dependencies import ROOT, cubins, missing
 from warplens.intrakernel import allocate, dsl
 from warplens.intrakernel.device.cuda_kernels import GpuKernels
 from warplens.intrakernel.driver import driver

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.gpu.recording import record
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 pytestmark = [pytest.mark.gpu, pytest.mark.require("gpu", "native", "numpy"), pytest.mark.timeout(600)]
 LAUNCHES = 100
 MOST = (
-    10_000  # ns; simulated launches of the same lead and tail came to 0.8 µs, and one launch alone to 3.3 µs
+    10_000  # ns; simulated launches of the same lead and tail came to 0.8 us, and one launch alone to 3.3 us
 )
 _PROGRAM = f"""
 from warplens import intrakernel
@@ -35,7 +35,7 @@ def test_regions_lie_inside_their_kernels(tmp_path: Path) -> None:
     from warplens.intrakernel.device.cuda_kernels import gpu_compiler
 
     if gpu_compiler() is None:
-        pytest.skip("neither nvcc nor cuda-bindings is there")
+        pytest.skip("neither nvcc nor cuda-bindings is installed")
     recorded = record(_PROGRAM, tmp_path, "-t", "cuda,nvtx")
     kernels = {row["id"]: row for row in recorded.table("kernels")}
     launches = recorded.table("intrakernel_launches")

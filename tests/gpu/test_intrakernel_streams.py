@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 pytestmark = [pytest.mark.gpu, pytest.mark.require("gpu", "numpy"), pytest.mark.timeout(600)]
 SOURCE = (ROOT / "tests" / "dsl" / "programs" / "cuda_recording.cu").read_text(encoding="utf-8")
@@ -24,7 +24,7 @@ class Device:
         from warplens.intrakernel.driver import driver
 
         if gpu_compiler() is None:
-            pytest.skip("neither nvcc nor cuda-bindings is there")
+            pytest.skip("neither nvcc nor cuda-bindings is installed")
         self.driver = driver()
         self.context = self.driver.context_of_device()
         self._library = ctypes.CDLL("libcuda.so.1")

@@ -114,13 +114,13 @@ def test_a_part_with_several_numbers_may_have_more_processes(report: Path) -> No
 def test_rows_that_are_all_alike(report: Path) -> None:
     file = put(report, "threads", alike("threads", 3_000_000))
     assert file.stat().st_size < MIB
-    refused(report, "threads", "no recording is like that")
+    refused(report, "threads", "no recording has that")
 
 
 def test_many_row_groups_that_are_small(report: Path) -> None:
     file = put(report, "nvtx_ranges", alike("nvtx_ranges", 4_000_000), row_group_size=200_000)
     assert file.stat().st_size < MIB
-    refused(report, "nvtx_ranges", "no recording is like that")
+    refused(report, "nvtx_ranges", "no recording has that")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def varint(value: int) -> bytes:
 def test_many_values_that_are_long(report: Path) -> None:
     texts = [f"{number}" + "x" * (5 * MIB) for number in range(40)]
     put(report, "processes", alike("processes", 40, command=pa.array(texts)))
-    refused(report, "processes", "no recording is like that")
+    refused(report, "processes", "no recording has that")
 
 
 def test_a_long_value_that_rows_have_in_common(report: Path) -> None:

@@ -67,7 +67,9 @@ def test_a_file_of_the_user_keeps_all_of_it(place: Callable[[Path], Path], tmp_p
     thesis.parent.mkdir(exist_ok=True)
     thesis.write_text("years of work")
     before = everything(tmp_path)
-    with pytest.raises(ReportError, match=rf"not overwritten: .*{thesis.name}.*\n.*Move that away"):
+    with pytest.raises(
+        ReportError, match=rf"does not overwrite it: .*{thesis.name}.*\n.*Move these files away"
+    ):
         overwrite(report)
     assert everything(tmp_path) == before
 
@@ -79,7 +81,7 @@ def test_a_link_in_a_report_is_the_users(name: str, tmp_path: Path) -> None:
     report = made(tmp_path)
     (report / name).symlink_to(tmp_path / "elsewhere")
     assert contents.of_others(report) == [f"{name}/"]
-    with pytest.raises(ReportError, match="not overwritten"):
+    with pytest.raises(ReportError, match="not overwrite"):
         overwrite(report)
 
 

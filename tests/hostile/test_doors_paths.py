@@ -30,7 +30,7 @@ def test_no_program_runs_for_a_report_that_could_not_be_read(tmp_path: Path) -> 
     done = warplens(tmp_path, "profile", "-o", BAD, "touch", "ran")
     assert done.returncode == 1
     assert done.stderr.startswith("warplens: error: ")
-    assert r"r\udcff.warplens is not UTF-8, and could not be read again." in done.stderr
+    assert r"r\udcff.warplens is not UTF-8, so the report could not be read." in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

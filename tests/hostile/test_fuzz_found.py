@@ -69,7 +69,7 @@ def test_an_import_of_a_pipe_or_a_device_does_not_wait(tmp_path: Path) -> None:
     for name in names:
         os.mkfifo(tmp_path / name)
     for path in (*(tmp_path / name for name in names), Path("/dev/zero")):
-        assert "is a pipe or a device, and is read more than once" in command(
+        assert "is a pipe or a device, but the importer reads it more than once" in command(
             ["import", "-o", str(tmp_path / "out"), str(path)]
         )
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from tests.support.reports.judged import claims_without_idle_time
 from tests.support.reports.real_recordings import some
 from warplens import catalog
@@ -20,6 +20,17 @@ from warplens.rules.judging import judge
 from warplens.stats.tables.time_ledger import table
 
 SHARED = ROOT.parent / "shared" / "data"
+# Results, not recordings: their tables are no tables of nsys.
+OTHERS = [
+    str(path.relative_to(SHARED))
+    for pattern in (
+        "jax_toolbox/**/*.parquet",
+        "jax_toolbox/**/*.xz",
+        "stragglers/m*-*",
+        "stragglers/result*",
+    )
+    for path in sorted(SHARED.glob(pattern))
+]
 TRACES = [
     str(path.relative_to(SHARED))
     for pattern in (
@@ -27,7 +38,8 @@ TRACES = [
         "kineto/*.gz",
         "kineto/dlrm_8ranks",
         "nsys/*.sqlite",
-        "stragglers/*.json.gz",
+        "stragglers/timeline*.json.gz",
+        "stragglers/*.parquet",
     )
     for path in sorted(SHARED.glob(pattern))
 ]
@@ -47,6 +59,8 @@ COMMANDS = (
     *(("export", "-f", "-t", unit.id) for unit in catalog.units("exporters.formats")),
     *(("stats", "-r", unit.id) for unit in catalog.units("stats.tables")),
     ("stats", "-r", "time_ledger:per-step"),
+    *(("recipe", unit.id, "-j", "1") for unit in catalog.units("recipes.questions") if unit.id != "sums"),
+    ("recipe", "nvtx_sum", "-j", "1"),
 )
 
 
@@ -59,7 +73,9 @@ def trace(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def run(report: Path, words: tuple[str, ...]) -> None:
-    result = CliRunner().invoke(commands, [words[0], str(report), *words[1:]])
+    command, *rest = words
+    named = [rest.pop(0)] if command == "recipe" else []
+    result = CliRunner().invoke(commands, [command, *named, str(report), *rest])
     if result.exception is not None and not isinstance(result.exception, (WarplensError, SystemExit)):
         raise result.exception
     assert result.exit_code in (0, 1), (words, result.output)
@@ -83,6 +99,21 @@ def test_no_finding_claims_idle_time_that_is_not_there(trace: Path) -> None:
             assert (finding.estimate or 0) <= (finding.bound or 0), finding.title
             assert (finding.bound or 0) <= judgement.span, finding.title
         assert whole_ledgers(report)
+
+
+def test_other_files_are_named_and_refused(tmp_path: Path) -> None:
+    """Each command that opens a file says what it is not: no recording."""
+    for name in OTHERS:
+        with pytest.raises(WarplensError):
+            import_file(SHARED / name, tmp_path / "none.warplens")
+        assert not (tmp_path / "none.warplens").exists()
+
+
+def test_every_file_beside_the_checkout_is_asked() -> None:
+    asked = {SHARED / name for name in (*TRACES, *OTHERS)}
+    files = {path for path in SHARED.rglob("*") if path.is_file() and path.parent.name != "licenses"}
+    left = {path for path in files - asked if not asked.intersection(path.parents)}
+    assert {path.name for path in left} <= {"ORIGIN.md", "nvtx_gpu_proj_trace.nsys-analysis"}
 
 
 def whole_ledgers(report: Report) -> bool:

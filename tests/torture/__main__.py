@@ -27,7 +27,7 @@ from pathlib import Path
 
 from tests.hostile.readers.rounds import KINDS
 from tests.hostile.readers.suite import Suite as Readers
-from tests.support.pieces import missing
+from tests.support.optional_dependencies import missing
 from tests.torture import programs
 from tests.torture.cases import CASES, NEED_TMPFS, Case, Scene
 from tests.torture.programs import Program

@@ -84,7 +84,8 @@ def expect(
         fine = {code}
     if got not in fine:
         raise Wrong(
-            f"the launcher's exit code is {got}, not {sorted(fine)}; the program noted {true.code}; it said {told!r}"
+            f"the launcher's exit code is {got}, not {sorted(fine)}; the program noted "
+            f"{true.code}; it said {told!r}"
         )
     return got
 
@@ -403,7 +404,7 @@ def ranges_open_windows(scene: Scene) -> None:
 
 
 def delay_and_duration(scene: Scene) -> None:
-    """The recording begins late and ends early; the program goes on alone."""
+    """The recording begins late and ends early; the program continues alone."""
     duration = f"{scene.rng.uniform(0.02, 0.4):.3f}"
     running = scene.run(words=("--delay", f"{scene.rng.uniform(0, 0.3):.3f}", "--duration", duration))
     expect(running)
@@ -434,7 +435,7 @@ def started_and_stopped(scene: Scene) -> None:
 
 
 def shut_down(scene: Scene) -> None:
-    """Somebody ends the recording; the program goes on."""
+    """Somebody ends the recording; the program continues."""
     running = scene.run(words=("--session-new", _session(scene)))
     running.until_somewhere()
     _command(scene, "shutdown", "--session", _session(scene))

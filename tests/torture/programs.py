@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.native.native_build import build_target
-from tests.support.pieces import LIB
+from tests.support.optional_dependencies import LIB
 
 TARGETS = Path(__file__).resolve().parents[1] / "targets"
 

@@ -14,7 +14,7 @@ from warplens.report import open as open_report
 
 RANGE, HELLO, GOODBYE = 1, 2, 3
 RECORD = struct.Struct("<IIQQQQQIIQ")
-# The agent's clock is tied to the system's over milliseconds and then, at the desk, over the run.
+# The agent's clock is tied to the system's over milliseconds and then, in the reader, over the run.
 CLOCK_SLACK_NS = 200_000
 
 Key = tuple[int, str, int]  # process id, message, payload

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 _GOOD = '''"""Counts to one."""
 from harness import Row

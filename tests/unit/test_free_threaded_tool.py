@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 CONFIGURE = """#!/bin/sh
 to='$(DESTDIR)'${2#--prefix=}/bin

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 
 @pytest.fixture(name="tool")

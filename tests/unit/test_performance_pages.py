@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 BENCHMARKS = ROOT / "benchmarks"
 
@@ -53,7 +53,7 @@ def test_a_figure_whose_row_is_gone_is_an_error(pages: ModuleType) -> None:
     [
         (12.34, "ms", "12.3 ms"),
         (0.0123, "s", "12.3 ms"),
-        (1_500, "ns", "1.5 µs"),
+        (1_500, "ns", "1.5 us"),
         (7.2457, "%", "7.25 %"),
         (4_764.2, "MiB", "4,764 MiB"),
         (0.83, "s CPU", "830 ms CPU"),

@@ -87,7 +87,7 @@ class Tree:
         for machine, number in MACHINES.items():
             elf = b"\x7fELF" + bytes(14) + number.to_bytes(2, "little")
             libraries = [
-                f"_lib/libwarplens_{name}.so" for name in ("agent", "desk", "preload", "preload_cpu")
+                f"_lib/libwarplens_{name}.so" for name in ("agent", "reader", "preload", "preload_cpu")
             ]
             libraries += [f"nvtx/_binding.cpython-3{minor}-{machine}-linux-gnu.so" for minor in VERSIONS]
             plain = [
@@ -204,7 +204,7 @@ MISTAKES: dict[str, tuple[Callable[[Tree], object], str, str]] = {
     "a licence that is missing": (
         _edited(lambda wheel: wheel.pop("warplens-1.2.0.dist-info/licenses/LICENSE")), "dist_is_complete", "licenses/LICENSE"),
     "a library of another machine": (
-        _edited(lambda wheel: wheel.update({"warplens/_lib/libwarplens_desk.so": bytes(20)})), "dist_is_complete", "not made for x86_64"),
+        _edited(lambda wheel: wheel.update({"warplens/_lib/libwarplens_reader.so": bytes(20)})), "dist_is_complete", "not made for x86_64"),
     "a file that does not belong": (_edited(lambda wheel: wheel.update({"tests/x.py": b""})), "dist_is_complete", "does not belong"),
     "the former name": (
         _edited(lambda wheel: wheel.update({"warplens/py.typed": OLD_NAME.encode()})), "dist_is_complete", "former name"),

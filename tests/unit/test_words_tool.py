@@ -33,6 +33,7 @@ def tool() -> ModuleType:
         ("who", "It ends alone. Who waits for it gets an error."),
         ("who", "# who waits longer counts twice"),
         ("what … for", "The bytes, or what was asked for."),
+        ("raises … where", "Return the rows. Raises MissingData where there are none."),
         ("1 things", 'print("1 files written")'),
     ],
 )
@@ -50,6 +51,7 @@ def test_reports_a_forbidden_pattern(tool: ModuleType, kind: str, text: str) -> 
         "It reads the folder of that process instead of its own.",
         "Somebody who opens the page needs the token.",
         "Who calls this function?",
+        "Return the rows. Raises MissingData if there are none.",
         "In 11 files, 2.1 files on average.",
         "The table shows what each stream waits for.",
     ],

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 

@@ -1,3 +1,4 @@
+// The types of counters: registers them with their domain and sends their samples.
 #include "counter.h"
 
 #include <nvtx3/nvToolsExtCounters.h>
@@ -280,7 +281,7 @@ PyMethodDef common_methods[] = {
     {"batch_submit", method(batch_submit), METH_FASTCALL | METH_KEYWORDS,
      "batch_submit($self, values, timestamps)\n--\n\nRecords many samples with their times, int64 of the "
      "counter's time domain. Raises ValueError "
-     "where the lengths differ."},
+     "if the lengths differ."},
     {nullptr, nullptr, 0, nullptr},
 };
 

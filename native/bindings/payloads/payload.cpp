@@ -1,3 +1,4 @@
+// Reads a payload argument: numbers directly, text, dicts, bytes, sequences and arrays by their layout.
 #include "payload.h"
 
 #include <nvtx3/nvToolsExtPayload.h>

@@ -1,3 +1,4 @@
+// Memory and references of one payload, released when its event was sent.
 #include "reading.h"
 
 namespace warplens::binding {

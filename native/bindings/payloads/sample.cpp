@@ -1,3 +1,4 @@
+// Packs numbers, tuples, dicts and arrays into the bytes of a counter's samples.
 #include "sample.h"
 
 #include <cstring>

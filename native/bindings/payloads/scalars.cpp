@@ -1,3 +1,4 @@
+// The types int64, uint64, int32, uint32, float64 and float32.
 #include "scalars.h"
 
 #include <cmath>
@@ -93,7 +94,7 @@ PyObject *scalar_str(PyObject *self) {
       .tp_str = scalar_str,                                                         \
       .tp_flags = Py_TPFLAGS_DEFAULT,                                               \
       .tp_doc = name "(value)\n--\n\n" what                                         \
-                     " as a payload; raises OverflowError where the value "         \
+                     " as a payload; raises OverflowError if the value "            \
                      "does not fit.",                                               \
       .tp_new = scalar_new,                                                         \
   }

@@ -1,3 +1,4 @@
+// Registers layouts and enumerations with a domain's tool, once each.
 #include "schemas.h"
 
 #include <nvtx3/nvToolsExtCounters.h>

@@ -1,3 +1,4 @@
+// Reads a CounterSemantics object into NVTX's structure.
 #include "semantics.h"
 
 #include "schemas.h"

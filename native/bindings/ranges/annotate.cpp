@@ -1,3 +1,4 @@
+// The type annotate: its arguments, its with block, and the function that it decorates.
 #include "annotate.h"
 
 #include <new>
@@ -6,7 +7,7 @@
 #include "bindings/values/arguments.h"
 #include "bindings/values/attributes.h"
 #include "bindings/values/string_cache.h"
-#include "special.h"
+#include "context_methods.h"
 
 namespace warplens::binding {
 

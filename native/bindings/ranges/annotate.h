@@ -3,7 +3,7 @@
 
 #include "bindings/values/compat.h"
 #include "event.h"
-#include "road.h"
+#include "range_entry.h"
 
 namespace warplens::binding {
 

@@ -1,3 +1,4 @@
+// The open calls of a profiled thread, in memory that its end frees.
 #include "calls.h"
 
 #include <pthread.h>

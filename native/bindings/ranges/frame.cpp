@@ -1,3 +1,4 @@
+// Checks CPython's frame layout at import, and reads frames by documented calls if it differs.
 #include "frame.h"
 
 namespace warplens::binding {

@@ -1,3 +1,4 @@
+// The type Profile: turns the interpreter's call events into ranges.
 #include "profile.h"
 
 #include <cstddef>

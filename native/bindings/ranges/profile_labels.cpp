@@ -1,3 +1,4 @@
+// Makes and registers the names of profiled functions, once for each code object.
 #include <cstring>
 
 #include "bindings/values/string_cache.h"

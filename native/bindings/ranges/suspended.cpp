@@ -1,3 +1,4 @@
+// The table of generators with open ranges, by frame.
 #include "suspended.h"
 
 #include <new>

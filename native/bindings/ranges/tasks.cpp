@@ -1,3 +1,4 @@
+// Asks asyncio and trio for the task of a thread, and gives tasks their numbers.
 #include "tasks.h"
 
 #include <dlfcn.h>

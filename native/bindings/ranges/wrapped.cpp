@@ -1,3 +1,4 @@
+// The type of decorated functions.
 #include "wrapped.h"
 
 #include <cstddef>

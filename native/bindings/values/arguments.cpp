@@ -1,3 +1,4 @@
+// Parses arguments against a signature; the names of keywords are interned once.
 #include "arguments.h"
 
 namespace warplens::binding {

@@ -1,3 +1,4 @@
+// The types EventAttributes and RegisteredString.
 #include "attributes.h"
 
 #include "string_cache.h"

@@ -1,3 +1,4 @@
+// Reads colours: numbers here, names by warplens.nvtx in Python, each once.
 #include "color.h"
 
 namespace warplens::binding {

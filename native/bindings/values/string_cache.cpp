@@ -1,3 +1,4 @@
+// UTF-8 of Python strings, with a cache of the handles that a domain registered.
 #include "string_cache.h"
 
 #include <cstring>

@@ -11,7 +11,7 @@ enum class FrameKind : uint16_t { native = 1, python = 2, kernel = 3, task = 4 }
 
 // A node of the tree of stacks: a stack is the number of its innermost frame, 0 = the empty stack. Written before what speaks of it;
 // numbers rise, and `parent` (the caller) is lower. head.domain is a FrameKind, head.name the function: of Python its qualified
-// name, of native code 0 (it is looked up at the desk, by module and offset), of kernel code its symbol or 0 (looked up by address). A task is where the frames
+// name, of native code 0 (the reader looks it up by module and offset), of kernel code its symbol or 0 (looked up by address). A task is where the frames
 // of an asyncio task begin, above those of the task that awaits it.
 struct CpuFrameRecord {
   RecordHead head;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 namespace {
 
@@ -107,4 +107,4 @@ void CriticalGraph::latest(const int64_t *weight, const int64_t *delay, int64_t 
   }
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

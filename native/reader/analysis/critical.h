@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 // An edge says that `to` comes at least `weight` after `from`. Where the time of a point was observed, what it came later than its edges
 // ask for is its delay; it keeps that when weights are changed.
@@ -40,4 +40,4 @@ class CriticalGraph {
   std::vector<int64_t> order_;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

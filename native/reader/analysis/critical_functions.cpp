@@ -7,7 +7,7 @@
 #include "critical.h"
 #include "reader/door.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 struct Critical {
@@ -61,4 +61,4 @@ void critical_latest(Critical &critical, Array<const int64_t> weight, Array<cons
 WARPLENS_FUNCTION(critical_latest);
 
 }  // namespace
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -15,7 +15,7 @@
 
 #include "reader/door.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 // The first values in place, then chunks of growing size: a million groups of one value stay small, large ones never copy.
@@ -351,4 +351,4 @@ void durations_rank(Groups &groups, double share, Array<int64_t> values) {
 WARPLENS_FUNCTION(durations_rank);
 
 }  // namespace
-}  // namespace warplens::desk
+}  // namespace warplens::reader

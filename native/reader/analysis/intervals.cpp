@@ -1,7 +1,7 @@
 // Unions and gaps of half-open intervals.
 #include "intervals.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 uint64_t unite(const int64_t *start, const int64_t *end, uint64_t count, int64_t *out_start,
                int64_t *out_end) {
@@ -21,4 +21,4 @@ uint64_t unite(const int64_t *start, const int64_t *end, uint64_t count, int64_t
   return size;
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -10,7 +10,7 @@
 
 #include "reader/door.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 constexpr int kKeys = 64;
@@ -229,4 +229,4 @@ int64_t together(Array<const int64_t> unit, Array<const int64_t> start, Array<co
 WARPLENS_FUNCTION(together);
 
 }  // namespace
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -10,7 +10,7 @@
 #include "reader/door.h"
 #include "trace_reader.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 struct Trace {
@@ -160,4 +160,4 @@ int64_t trace_unsupported(Trace &trace, Array<int64_t> out) {
 WARPLENS_FUNCTION(trace_unsupported);
 
 }  // namespace
-}  // namespace warplens::desk
+}  // namespace warplens::reader

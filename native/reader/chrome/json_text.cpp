@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <limits>
 
-namespace warplens::desk::json {
+namespace warplens::reader::json {
 
 const char *value_end(const char *at, const char *end, const char *&bad) {
   bad = nullptr;
@@ -288,4 +288,4 @@ void unescape(std::string_view text, std::string &out) {
   }
 }
 
-}  // namespace warplens::desk::json
+}  // namespace warplens::reader::json

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace warplens::desk::json {
+namespace warplens::reader::json {
 
 // The text must be followed by this many zero bytes: then no step has to ask for the end at each byte.
 constexpr size_t kPadding = 48;
@@ -155,4 +155,4 @@ void unescape(std::string_view text, std::string &out);
 // Appends a text as valid UTF-8, and nothing else changed.
 void repair(std::string_view text, std::string &out);
 
-}  // namespace warplens::desk::json
+}  // namespace warplens::reader::json

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 class TextCodes {
  public:
@@ -87,4 +87,4 @@ class TextCodes {
   std::vector<Slot> slots_;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

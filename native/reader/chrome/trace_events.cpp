@@ -6,7 +6,7 @@
 
 #include "json_text.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 constexpr int64_t kLatest = int64_t{1} << 61;
@@ -557,4 +557,4 @@ void TraceEvents::finish() {
   ids_.drain([this](const Begun &begun) { put_range(kAsync, begun, std::max(last_, begun.start), true); });
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -15,7 +15,7 @@
 #include "trace_fields.h"
 #include "trace_keys.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 // pid and tid as the file has them: numbers, texts (codes), or nothing.
 struct LaneKey {
@@ -129,4 +129,4 @@ class TraceEvents {
   int64_t unnamed_, memory_name_, forward_backward_;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

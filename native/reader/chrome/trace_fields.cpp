@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <utility>
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 constexpr size_t kSlots = 256;
@@ -284,4 +284,4 @@ const Argument *find_argument(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

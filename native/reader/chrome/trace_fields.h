@@ -8,7 +8,7 @@
 #include <limits>
 #include <string_view>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 constexpr int64_t kNull = std::numeric_limits<int64_t>::min();
 constexpr int32_t kNull32 = std::numeric_limits<int32_t>::min();
@@ -137,4 +137,4 @@ enum class Member : uint8_t {
 };
 Member find_member(std::string_view name);
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

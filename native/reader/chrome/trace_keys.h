@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 // `Meaning`: what is known of a key. A key is kept as it stands in the text, from behind the value before it to its own value.
 template <typename Meaning>
@@ -91,4 +91,4 @@ class TraceKeys {
   std::array<uint8_t, kSlots> slots_{};
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

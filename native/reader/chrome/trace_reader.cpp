@@ -7,7 +7,7 @@
 
 #include "json_text.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 constexpr size_t kLongestEvent = size_t{8} << 20;
@@ -307,4 +307,4 @@ bool TraceReader::fail(const char *where) {
   return false;
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -9,7 +9,7 @@
 
 #include "trace_events.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 class TraceReader {
  public:
@@ -69,4 +69,4 @@ class TraceReader {
   std::vector<std::string> skipped_;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

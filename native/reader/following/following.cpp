@@ -5,7 +5,7 @@
 
 #include "reader/spool/events.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 namespace {
 
@@ -148,4 +148,4 @@ void Events::cut(const uint8_t *base, uint64_t upper) {
   std::erase_if(samples_, [upper](uint64_t start) { return start < upper; });
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -5,7 +5,7 @@
 #include "reader/door.h"
 #include "reader/spool/timeline.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 void events_follow(Timeline &timeline) {
@@ -63,4 +63,4 @@ void events_waiting(Timeline &timeline, Array<uint64_t> out) {
 WARPLENS_FUNCTION(events_waiting);
 
 }  // namespace
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -4,7 +4,7 @@
 
 #include "reader/spool/slice.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 Waiting Slicer::looks(const Row &row) const {
   const Layout &layout = events_.layout();
@@ -95,4 +95,4 @@ uint64_t Slicer::build_late() {
   return late_.size();
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -8,7 +8,7 @@
 
 #include "reader/spool/nest.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 // A range is known again by where it began; `task`, `id`, `parent` decided its place and must not have changed.
 struct Waiting {
@@ -58,4 +58,4 @@ class WaitingRanges {
   std::unordered_multimap<uint64_t, Waiting> all_;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -7,7 +7,7 @@
 
 #include "pack.h"
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 
 namespace {
 
@@ -337,4 +337,4 @@ bool Builder::emit_nodes() {
   return next_track_ < tracks_.size();
 }
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

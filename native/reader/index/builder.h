@@ -9,7 +9,7 @@
 #include "lanes.h"
 #include "reader/arrow.h"
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 
 constexpr uint32_t kKeys = 4;  // numbers that say which track of a layer it is
 
@@ -116,4 +116,4 @@ class Builder {
   bool disordered_ = false;
 };
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

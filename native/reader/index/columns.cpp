@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 
 namespace {
 
@@ -147,4 +147,4 @@ std::vector<Cell> cells_of(const Index &index, std::span<const LaneOf> lanes, in
   return cells;
 }
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

@@ -6,7 +6,7 @@
 
 #include "index.h"
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 
 struct LaneOf {
   uint32_t track, lane;
@@ -30,4 +30,4 @@ struct Cell {
 std::vector<Cell> cells_of(const Index &index, std::span<const LaneOf> lanes, int64_t begin, int64_t end,
                            uint32_t columns, std::span<const uint32_t> groups);
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

@@ -5,7 +5,7 @@
 #include <array>
 #include <queue>
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 
 namespace {
 
@@ -295,4 +295,4 @@ void sum_up(const Index &index, std::span<const uint32_t> tracks, int64_t begin,
   }
 }
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

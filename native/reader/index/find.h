@@ -6,7 +6,7 @@
 
 #include "index.h"
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 
 struct Hit {
   uint32_t track, lane;
@@ -38,4 +38,4 @@ struct Sum {
 void sum_up(const Index &index, std::span<const uint32_t> tracks, int64_t begin, int64_t end,
             std::span<Sum> sums);
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 
 constexpr uint32_t kLeaf = 64;              // slices of a leaf, at most
 constexpr uint32_t kFan = 8;                // children of a node, at most
@@ -85,4 +85,4 @@ inline int64_t plus(int64_t a, int64_t b) {
   return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

@@ -16,7 +16,7 @@
 #include "reader/door.h"
 #include "viewport.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 // `offset`: where in the file is written.
@@ -312,4 +312,4 @@ int64_t index_cells(lod::Index &index, Array<const uint32_t> lanes, int64_t begi
 WARPLENS_FUNCTION(index_cells);
 
 }  // namespace
-}  // namespace warplens::desk
+}  // namespace warplens::reader

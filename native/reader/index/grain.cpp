@@ -1,7 +1,7 @@
 // Chooses the least width of rectangles in a view.
 #include "grain.h"
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 
 namespace {
 
@@ -81,4 +81,4 @@ int64_t starting_grain(const Index &index, std::span<const LaneRecord *const> la
   return grain;
 }
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

@@ -1,7 +1,7 @@
 // Opens an index file and checks every offset in it.
 #include "index.h"
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 
 namespace {
 
@@ -64,4 +64,4 @@ LaneView Index::view(const LaneRecord &record) const {
   return view;
 }
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

@@ -8,7 +8,7 @@
 #include "format.h"
 #include "pack.h"
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 
 // Where the parts of the file are; the header in numbers.
 struct Sections {
@@ -89,4 +89,4 @@ class Index {
   std::span<const NameRecord> names_;
 };
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

@@ -7,7 +7,7 @@
 
 #include "format.h"
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 
 class FreeLanes {
  public:
@@ -58,4 +58,4 @@ class FreeLanes {
   std::vector<int64_t> earliest_;  // of each block of lanes; not kept while there is one block only
 };
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 
 namespace {
 
@@ -159,4 +159,4 @@ void Leaf::names(uint32_t *out) const {
   }
 }
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

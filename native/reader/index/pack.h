@@ -8,7 +8,7 @@
 
 #include "format.h"
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 
 // Appends the slices to `out`; returns the leaf, whose `first` is to be set.
 Node pack(const Slice *slices, uint32_t count, std::vector<uint8_t> &out);
@@ -78,4 +78,4 @@ class Leaf {
   std::array<const uint8_t *, kColumns> at_;
 };
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

@@ -3,7 +3,7 @@
 
 #include "grain.h"
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 namespace {
 
 // Where there are too many rectangles: as much wider as what is left to draw seems to need, and at least so much.
@@ -214,4 +214,4 @@ void viewport(const Index &index, int64_t begin, int64_t end, int64_t grain, std
   }
 }
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

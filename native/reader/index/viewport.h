@@ -6,7 +6,7 @@
 
 #include "index.h"
 
-namespace warplens::desk::lod {
+namespace warplens::reader::lod {
 
 struct Run {
   uint32_t track, lane, first, count;
@@ -29,4 +29,4 @@ struct Rects {
 void viewport(const Index &index, int64_t begin, int64_t end, int64_t grain, std::span<const uint32_t> tracks,
               uint64_t limit, Rects &out);
 
-}  // namespace warplens::desk::lod
+}  // namespace warplens::reader::lod

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 namespace {
 
@@ -88,4 +88,4 @@ void OpPasses::note_forward(int64_t sequence, int64_t id) {
   }
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

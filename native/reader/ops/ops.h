@@ -9,7 +9,7 @@
 
 #include "reader/spool/columns.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 // The fields of an operator's record (docs/dev/formats/spool.md).
 struct OpFields {
@@ -52,4 +52,4 @@ class OpPasses {
   std::unordered_map<uint32_t, int64_t> backward_until_;  // by thread: the end of its last backward operator
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

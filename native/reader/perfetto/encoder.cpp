@@ -18,7 +18,7 @@
 #include "reader/arrow.h"
 #include "reader/door.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 // A column of annotations. `name`: the interned id of its name.
@@ -438,4 +438,4 @@ void perfetto_clear(Encoder &encoder) {
 WARPLENS_FUNCTION(perfetto_clear);
 
 }  // namespace
-}  // namespace warplens::desk
+}  // namespace warplens::reader

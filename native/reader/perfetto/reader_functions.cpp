@@ -11,7 +11,7 @@
 #include "reader/arrow.h"
 #include "reader/door.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 using perfetto::Decoder;
@@ -180,4 +180,4 @@ Array<const char> perfetto_reader_json_bytes(PerfettoReader &reader) {
 WARPLENS_FUNCTION(perfetto_reader_json_bytes);
 
 }  // namespace
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 namespace {
 
@@ -120,4 +120,4 @@ Blobs BlobReader::walk(const uint8_t *base, const uint64_t *first, uint64_t coun
   return blobs;
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

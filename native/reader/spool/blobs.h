@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 // The payloads of some events, column by column.
 struct Blobs {
@@ -48,4 +48,4 @@ class BlobReader {
   std::vector<Chunk> chunks_;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

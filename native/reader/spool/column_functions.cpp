@@ -14,7 +14,7 @@
 #include "reader/door.h"
 #include "string_chunk.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 // Puts pieces of a file behind each other.
@@ -137,4 +137,4 @@ void enclosing_add(Enclosing &enclosing, GivenColumns ranges, GivenColumns point
 WARPLENS_FUNCTION(enclosing_add);
 
 }  // namespace
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 namespace {
 
@@ -86,4 +86,4 @@ void OperationColumns::reset(size_t count) {
   value.resize(count);
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

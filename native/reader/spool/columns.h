@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 struct Bits {
   std::vector<uint8_t> bytes;
@@ -174,4 +174,4 @@ class Refilled {
   std::shared_ptr<Columns> columns_ = std::make_shared<Columns>();
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

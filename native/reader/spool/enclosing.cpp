@@ -1,7 +1,7 @@
 // Finds the innermost push/pop range around points in time.
 #include "enclosing.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 void Enclosing::push(const Ranges &ranges, size_t row) {
   const auto found = threads_.find(ranges.thread[row]);
@@ -32,4 +32,4 @@ void Enclosing::add(const Ranges &ranges, const int64_t *thread, const int64_t *
   }
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 class Enclosing {
  public:
@@ -42,4 +42,4 @@ class Enclosing {
   std::unordered_map<int64_t, Stack> threads_;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

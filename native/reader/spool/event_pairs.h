@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 struct Begun {
   int64_t start;
@@ -74,4 +74,4 @@ class EventPairs {
   std::unordered_map<PairKey, std::vector<Begun>, PairHash> open_;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

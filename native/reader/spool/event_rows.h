@@ -9,7 +9,7 @@
 
 #include "reader/chrome/trace_fields.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 using Values = std::array<int64_t, kFields>;
 
@@ -76,4 +76,4 @@ class EventRows {
   size_t rows_ = 0;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

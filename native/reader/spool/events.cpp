@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 Events::Events(const Layout &layout) : layout_(layout) {
   const std::pair<uint32_t, Kind> known[] = {
@@ -215,4 +215,4 @@ void Events::assign(const uint8_t *base, uint64_t first, uint64_t last) {
   }
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

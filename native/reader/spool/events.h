@@ -13,7 +13,7 @@
 
 #include "parents.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 inline constexpr uint32_t kNone = 0xffffffff;
 inline constexpr uint32_t kUnknownThread = (1U << 24) - 1;  // the last index a thread key can hold
@@ -244,4 +244,4 @@ class Events {
   uint64_t open_mask_ = 0;                                  // a bit for each of these starts
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

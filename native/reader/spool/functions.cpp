@@ -14,7 +14,7 @@
 #include "slice.h"
 #include "timeline.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 // Copies rows of numbers as far as there is room; returns how many rows there are.
@@ -217,4 +217,4 @@ void events_counts(Timeline &timeline, Array<int64_t> out) {
 WARPLENS_FUNCTION(events_counts);
 
 }  // namespace
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 class LaneSet {
  public:
@@ -68,4 +68,4 @@ class LaneSet {
   std::array<std::vector<uint64_t>, kLevels> levels_;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

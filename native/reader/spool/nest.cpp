@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 Place Nest::add(int64_t start, int64_t end, int64_t id) {
   while (!enclosing_.empty() && enclosing_.back().end <= start) {
@@ -74,4 +74,4 @@ void ProcessLanes::settle(int64_t id, int64_t end) {
   open_ = ByEnd(EndsLater(), std::move(all));
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

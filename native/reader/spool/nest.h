@@ -8,7 +8,7 @@
 
 #include "lanes.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 struct Place {
   uint32_t depth;
@@ -59,4 +59,4 @@ class ProcessLanes {
   LaneSet lanes_;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

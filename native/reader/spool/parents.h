@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 // Ids are the agent's; of the many ranges of a program only those are kept that somebody names.
 class ParentRows {
@@ -67,4 +67,4 @@ class ParentRows {
   std::unordered_map<uint64_t, int64_t> all_;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -8,7 +8,7 @@
 #include "placing.h"
 #include "reader/door.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 namespace {
 
 using Families = std::vector<warplens::Lanes>;
@@ -36,4 +36,4 @@ void lanes_add(Families &families, Array<const int32_t> family, Array<const int6
 WARPLENS_FUNCTION(lanes_add);
 
 }  // namespace
-}  // namespace warplens::desk
+}  // namespace warplens::reader

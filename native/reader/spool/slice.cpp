@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 namespace {
 
@@ -375,4 +375,4 @@ void Slicer::build(const uint8_t *base, uint64_t slice) {
   }
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -16,7 +16,7 @@
 #include "reader/sort.h"
 #include "tasks.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 class Slicer {
  public:
@@ -141,4 +141,4 @@ class Slicer {
   uint64_t surprises_ = 0;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -3,7 +3,7 @@
 
 #include "slice.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 namespace {
 
@@ -127,4 +127,4 @@ ArrowColumns Slicer::payloads(uint32_t table) const {
   }
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

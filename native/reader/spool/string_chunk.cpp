@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 uint64_t read_strings(const uint8_t *chunk, uint64_t size, uint64_t most, uint32_t *ids, int64_t *ends,
                       uint8_t *data, uint64_t *bytes, uint32_t *broken) {
@@ -43,4 +43,4 @@ uint64_t read_strings(const uint8_t *chunk, uint64_t size, uint64_t most, uint32
   return count;
 }
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

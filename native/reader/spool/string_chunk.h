@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 // Walks a strings chunk's contents. Returns the number of whole strings, at most `most` of at most `*bytes` bytes together, and
 // sets *bytes to what they have; with `ids` not null it also writes their ids, their ends in `data` and the text.
@@ -11,4 +11,4 @@ namespace warplens::desk {
 uint64_t read_strings(const uint8_t *chunk, uint64_t size, uint64_t most, uint32_t *ids, int64_t *ends,
                       uint8_t *data, uint64_t *bytes, uint32_t *broken);
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

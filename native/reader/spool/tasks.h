@@ -9,7 +9,7 @@
 
 #include "nest.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 class TaskNests {
  public:
@@ -37,4 +37,4 @@ class TaskNests {
   size_t limit_ = kFew;
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

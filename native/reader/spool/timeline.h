@@ -10,7 +10,7 @@
 #include "reader/spool/events.h"
 #include "reader/spool/slice.h"
 
-namespace warplens::desk {
+namespace warplens::reader {
 
 class Timeline {
  public:
@@ -52,4 +52,4 @@ class Timeline {
   uint64_t read_ = 0;  // where what was read ends
 };
 
-}  // namespace warplens::desk
+}  // namespace warplens::reader

@@ -11,7 +11,7 @@
 #include "reader/chrome/json_text.h"
 #include "tests/check.h"
 
-using namespace warplens::desk;
+using namespace warplens::reader;
 
 namespace {
 

@@ -49,7 +49,7 @@ class CounterSeries:
         return CounterSeries(self.facts, self.times[first:last], self.values[first:last])
 
     def pieces(self, end: int) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array]:
-        """Return the stretches with a known value: begin, end (ns), value at the begin and at the end.
+        """Return the stretches with a known value: begin, end (ns), value at the start and at the end.
 
         Between samples `since_last` has the later value, `until_next` the earlier one (after the last sample until `end`), `linear`
         goes straight from one to the next. Counters that do not say what holds between samples have no stretches.
@@ -108,7 +108,7 @@ def all_series(report: Report) -> Iterator[CounterSeries]:
 def sample_values(rows: pa.Table, unsigned: npt.NDArray[np.bool_]) -> Float64Array:
     """Return the values of samples as floats, unscaled.
 
-    0 where the program reported `zero`, NaN where there is no value.
+    0 if the program reported `zero`, NaN if there is no value.
 
     `unsigned` says of each row whether its counter is a uint64, whose large values are negative in the table.
     """

@@ -16,24 +16,34 @@ class Extremes:
     others there are the extremes from each value to the edges of its block, and of 1, 2, 4, … whole blocks.
     """
 
-    def __init__(self, values: Int64Array, *, greatest: bool) -> None:
-        self._better = np.maximum if greatest else np.minimum
-        self._values = values
+    def __init__(
+        self,
+        values: Int64Array,
+        better: np.ufunc,
+        before: Int64Array,
+        behind: Int64Array,
+        levels: list[Int64Array],
+    ) -> None:
+        """`before`, `behind`: extremes from the begin of the block up to each value, and from it to the end of the block."""
+        self._values, self._better = values, better
+        self._before, self._behind, self._levels = before, behind, levels
+
+    @classmethod
+    def among(cls, values: Int64Array, *, greatest: bool) -> Extremes:
+        """Return the extremes of an array."""
+        better = np.maximum if greatest else np.minimum
         blocks = max(-(-len(values) // _BLOCK), 1)
         filled = np.full(blocks * _BLOCK, np.iinfo(np.int64).min if greatest else np.iinfo(np.int64).max)
         filled[: len(values)] = values
         grid = filled.reshape(blocks, _BLOCK)
-        self._before = self._better.accumulate(
-            grid, axis=1
-        ).ravel()  # from the begin of the block up to the value
-        self._behind = self._better.accumulate(grid[:, ::-1], axis=1)[
-            :, ::-1
-        ].ravel()  # from the value to the end of the block
-        self._levels = [self._behind[::_BLOCK].copy()]
+        before = better.accumulate(grid, axis=1).ravel()
+        behind = better.accumulate(grid[:, ::-1], axis=1)[:, ::-1].ravel()
+        levels = [behind[::_BLOCK].copy()]
         # Level k has the extreme of 2^k blocks from each block on; two overlapping runs of a level cover any number of blocks between.
-        while 2 << (len(self._levels) - 1) <= blocks:
-            last, half = self._levels[-1], 1 << (len(self._levels) - 1)
-            self._levels.append(self._better(last[:-half], last[half:]))
+        while 2 << (len(levels) - 1) <= blocks:
+            last, half = levels[-1], 1 << (len(levels) - 1)
+            levels.append(better(last[:-half], last[half:]))
+        return cls(values, better, before, behind=behind, levels=levels)
 
     def of(self, first: Int64Array, last: Int64Array) -> Int64Array:
         """Return the extreme of values[first:last] of each pair.

@@ -79,7 +79,7 @@ def _crossed(
 
 
 def _cut(start: Int64Array, end: Int64Array) -> Int64Array:
-    """Return ends that make them nest: of one that is outlived by another, the begin of that."""
+    """Return ends that make them nest: of one that is outlived by another, the start of that."""
     last = end.tolist()
     open_: list[int] = []
     for row, (begin, finish) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):

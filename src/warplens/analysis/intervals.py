@@ -83,7 +83,7 @@ class Cover:
         return np.asarray(self._sums[index] - over, np.int64)
 
     def within(self, begin: Int64Array, end: Int64Array) -> Int64Array:
-        """Return how much of the union lies in each [begin, end), ns; 0 where the end comes first."""
+        """Return how much of the union lies in each [begin, end), ns; 0 if the end comes first."""
         return self.before(np.maximum(begin, end)) - self.before(begin)
 
     def both(self, other: Cover) -> Cover:

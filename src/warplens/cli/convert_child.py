@@ -119,7 +119,7 @@ class _Converter:
             os._exit(1)
 
     def _pace(self) -> bool:
-        """Wait until more may be done; return whether the recording goes on."""
+        """Wait until more may be done; return whether the recording continues."""
         while not self._over.is_set():
             more = time.process_time() - SHARE * (time.monotonic_ns() - self._begun_ns) / 1e9
             if more <= 0:

@@ -41,7 +41,8 @@ def finish_and_summarise(note: pending.Pending, converting: Converting | None = 
         tell(text)
     if note.path.exists():
         tell(
-            f"\nwarplens: the spool {short_path(Path(note.spool))} could not be removed; whatever opens the report tries again."
+            f"\nwarplens: the spool {short_path(Path(note.spool))} could not be removed; the next "
+            "command that opens the report tries again."
         )
 
 
@@ -82,7 +83,8 @@ def summed_up(report: Path, manifest: manifests.Manifest) -> Iterator[str]:
             complain(f"{short_path(report)} is finished, but cannot be summed up: {error}")
         else:
             complain(
-                f"{short_path(report)} was finished, and has been removed or overwritten since.\nName another report with -o."
+                f"{short_path(report)} was finished, and has been removed or overwritten "
+                "since.\nName another report with -o."
             )
 
 

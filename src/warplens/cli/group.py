@@ -22,7 +22,7 @@ from warplens.errors import UsageError, WarplensError
 
 FAMILY = "cli.commands"
 _HELP = """\b
-See where the time of a program goes: annotate it, record it, ask, look.
+Show where the time of a program goes: annotate, record, query and view it.
 
 \b
   warplens profile -o run python train.py     record a program
@@ -158,7 +158,9 @@ def run(arguments: Sequence[str] | None) -> int:
 
         path, known = (error.ctx.command_path, [*_names(error.ctx)]) if error.ctx else ("warplens", [])
         complain(
-            f"`{path}` has no option {error.option_name}.{proposed(error.option_name, known)}\n`{path} --help` shows the usage."
+            f"`{path}` has no option "
+            f"{error.option_name}.{proposed(error.option_name, known)}\n`{path} --help` shows the "
+            "usage."
         )
         return error.exit_code
     except click.UsageError as error:
@@ -169,7 +171,7 @@ def run(arguments: Sequence[str] | None) -> int:
         complain(error.format_message())
         return error.exit_code
     except ModuleNotFoundError as error:
-        if error.name not in packages.DESK:
+        if error.name not in packages.READER:
             raise
         complain(f"{error.name} is not installed, and this command needs it.\n{packages.how_to_install()}")
         return 1
@@ -177,7 +179,8 @@ def run(arguments: Sequence[str] | None) -> int:
         return INTERRUPTED
     except MemoryError as error:
         complain(
-            f"there is too little memory for this: {next(iter(str(error).splitlines()), 'nothing is left')}.\nAsk about less of it."
+            "there is too little memory for this: "
+            f"{next(iter(str(error).splitlines()), 'nothing is left')}.\nAsk about less of it."
         )
         at_once = AtOnce(1)
         at_once.error = error

@@ -38,7 +38,7 @@ def opened(
 
     A file or folder of another tool is imported first, with a message unless `quiet`. `trust`: recordings of others are finished, too.
 
-    Raises MissingData where there is no such window.
+    Raises MissingData if there is no such window.
     """
     from warplens.report.report import Report
     from warplens.report.store import open_store

@@ -207,7 +207,7 @@ def record(request: Request, then: Callable[[Path], None] | None = None) -> Reco
         said = (
             "the report is finished."
             if finished
-            else "the report is not finished; whatever opens it tries again."
+            else "the report is not finished; the next command that opens it tries again."
         )
         attendant.close(said, finished=finished)
         exit_status = recording.rest() if outcome.exit_status is None else outcome.exit_status
@@ -263,13 +263,14 @@ def _note_beginning(recording: Recording, place: Place, attendant: Attendant, re
         recording.facts.note(
             "warning",
             "nothing-traced",
-            "None of the sources that -t names can be recorded yet, so there is nothing to show.",
+            "None of the sources that -t names can be recorded yet, so the report is empty.",
         )
     if attendant.problem:
         recording.facts.note("info", "no-session", " ".join(attendant.problem.split()))
     elif recording.options.start_later and not request.quiet:
         tell(
-            f"warplens: session {attendant.name} records nothing yet.\n  Begin from another terminal: warplens start"
+            f"warplens: session {attendant.name} records nothing yet.\n  Begin from another "
+            "terminal: warplens start"
         )
 
 
@@ -289,7 +290,7 @@ def chosen_traces(text: str) -> tuple[tuple[str, ...], list[str]]:
         near = difflib.get_close_matches(unknown[0], [*BUILT_TRACES, *LATER_TRACES], n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise UsageError(
-            f"-t: there is nothing to trace called {unknown[0]!r}.{hint}\nRecorded now: {', '.join(BUILT_TRACES)}. Nothing: none."
+            f"-t: unknown source {unknown[0]!r}.{hint}\nChoose from: {', '.join(BUILT_TRACES)}, or none."
         )
     if "nvtx" not in names and any(name in LIBRARY_TRACES for name in names):
         names.append("nvtx")  # the libraries' own ranges are NVTX
@@ -337,7 +338,8 @@ def _say_died(note: pending.Pending, how: str) -> None:
     path = short_path(note.report)
     if not note.path.exists() and (note.report / MANIFESTS / f"{note.id}.json").exists():
         complain(
-            f"{path} is finished, but the process that sums it up ended ({how}): open it with `warplens info {path}`."
+            f"{path} is finished, but the process that sums it up ended ({how}): open it with "
+            f"`warplens info {path}`."
         )
     else:
         spool = short_path(Path(note.spool))
@@ -364,7 +366,8 @@ def _say_waiting(request: Request, pids: list[int]) -> None:
         )
         program = Path(request.program[0]).name
         tell(
-            f"warplens: {program} has ended; waiting for what it left running: {names}.\n  Ctrl-C twice to finish now."
+            f"warplens: {program} has ended; waiting for its child processes: {names}.\n  Ctrl-C "
+            "twice to finish now."
         )
 
 
@@ -376,11 +379,13 @@ def _say_over(request: Request, outcome: Outcome) -> None:
     elif outcome.exit_status is None:
         tell(
             "warplens: the recording is over, and its report is being written.\n"
-            f"  {name} ({outcome.still_running[0]}) goes on, and its exit code is waited for; --kill sigterm ends it."
+            f"  {name} ({outcome.still_running[0]}) continues, and warplens waits for its exit code; "
+            "--kill sigterm ends it."
         )
     elif outcome.killed_all_by:
         tell(
-            f"warplens: the recording is over; what {name} left running got {signal_name(outcome.killed_all_by)}."
+            f"warplens: the recording is over; child processes of {name} got "
+            f"{signal_name(outcome.killed_all_by)}."
         )
     elif outcome.still_running:
-        tell(f"warplens: the recording is over; what {name} left running goes on.")
+        tell(f"warplens: the recording is over; child processes of {name} continue.")

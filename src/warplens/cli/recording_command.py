@@ -50,7 +50,7 @@ _OPTIONS = (
         type=click.Choice(["primary", "all"]),
         default=DEFAULTS.wait,
         show_default=True,
-        help="Finish when the program has ended, or when all processes that it started have.",
+        help="Finish when the program has ended (primary), or also all processes that it started (all).",
     ),
     flag("--keep-raw", help="Keep the raw spool in the report."),
     click.Option(
@@ -148,7 +148,7 @@ def _run_stats(ctx: click.Context, report: Path) -> None:
     root = ctx.find_root().command
     stats: Any = root.get_command(ctx, "stats") if isinstance(root, click.Group) else None
     if stats is None:
-        raise UsageError("There is no command `stats` here.")
+        raise UsageError("There is no command `stats` in this installation.")
     try:
         try:
             with stats.make_context("warplens stats", [str(report)]) as inner:

@@ -42,7 +42,7 @@ def main(request: Mapping[str, Any]) -> None:
 def _snapshot(path: Path) -> list[str]:
     note = pending.read(path)
     if note is None:
-        return []  # the report was finished meanwhile
+        return []  # the report was finished in the meantime
     import click
 
     from warplens.cli.light import give_back_early, import_lightly

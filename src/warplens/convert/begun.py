@@ -28,7 +28,7 @@ _SETTLED_NS = 2_000_000_000  # which process began before which is known by then
 class Begun:
     """The part of the recording `note`, as far as it is written; one thread at a time.
 
-    `pace` is called between two slices, and may wait; it returns whether to go on.
+    `pace` is called between two slices, and may wait; it returns whether to continue.
     """
 
     def __init__(self, note: pendings.Pending, pace: Callable[[], bool] = lambda: True) -> None:
@@ -47,7 +47,7 @@ class Begun:
 
         Return whether that was anything.
 
-        Raises Surprise where what was written has to be given up; OSError, pyarrow's errors where nothing can be written.
+        Raises Surprise if what was written has to be given up; OSError, pyarrow's errors if nothing can be written.
         """
         files = spools.spool_files(self._spool)
         self.ended.look(files, {name for name, one in self.followers.items() if one.wrote})
@@ -90,7 +90,7 @@ class Begun:
         self.part.abandon()
 
     def _look_up(self, path: Path) -> None:
-        """Look up the native code of a process that goes on, where there is much that is new."""
+        """Look up the native code of a process that continues, if there is much that is new."""
         with SpoolFile(path) as spool:
             frames = len(spool.wide.get("cpu_frame", ()))
             if frames > _MORE * self._looked_up.get(path.name, 0):

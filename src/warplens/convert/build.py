@@ -39,7 +39,7 @@ class Builder:
     progress: Progress | None = None
     timings: Timings = field(default_factory=Timings)
     unreadable: list[Path] = field(default_factory=list)
-    as_of: int | None = None  # ns: the recording goes on, and this is when we look at it
+    as_of: int | None = None  # ns: the recording continues, and this is when we look at it
     # by the names of spool files: who wrote part of it into `part` by now
     followers: Mapping[str, Follower] = field(default_factory=dict)
     in_memory: frozenset[str] = frozenset()  # names of spool files whose pages could not be put back

@@ -35,7 +35,7 @@ class _Whole(NamedTuple):
 class Ended:
     """Those of one recording, written into `part`.
 
-    `processes` has what was converted, and goes on when the recording is over.
+    `processes` has what was converted, and continues when the recording is over.
     """
 
     part: PartWriter

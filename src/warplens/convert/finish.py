@@ -64,7 +64,7 @@ def finish(
             return there
         if not mine:
             raise ReportError(
-                f"{note.path} is gone, {committed} is not there: somebody removed the recording"
+                f"{note.path} and {committed} are missing: another process removed the recording"
             )
         spool = _spool(note, directory, named=not isinstance(source, pendings.Pending))
         timings = timings or Timings()
@@ -177,18 +177,19 @@ def snapshot(
 
 
 def _spool(note: pendings.Pending, report: Path, *, named: bool = False) -> Path:
-    """Return the folder of a recording's spool. ReportError where it is missing, or another's.
+    """Return the folder of a recording's spool. ReportError if it is missing, or another's.
 
     `named`: the caller named this spool, so it need not hold the report's token.
     """
     spool = Path(note.spool)
     if not spool.is_dir():
         raise ReportError(
-            f"the spool {spool} of {report} is not there; remove {note.path} to give this recording up"
+            f"the spool {spool} of {report} is missing; remove {note.path} to give up this recording"
         )
     if not named and not pendings.belongs(note):
         raise ReportError(
-            f"{note.path} names the spool {spool}, which does not say that it belongs to this report: it is left alone.\n"
+            f"{note.path} names the spool {spool}, which is not marked as part of this report, so "
+            "warplens does not touch it.\n"
             f"If it does, move it to {report / 'spool' / note.id}."
         )
     return spool
@@ -205,7 +206,7 @@ def _adopt(spool: Path, report: Path) -> pendings.Pending:
         return known[0]
     committed = manifests.path_of(report, name)
     if not spool.is_dir() and not committed.exists():
-        raise ReportError(f"there is no spool directory {spool}")
+        raise ReportError(f"the spool directory {spool} is missing")
     return pendings.adopt(report, spool, name)
 
 
@@ -243,7 +244,7 @@ def _failed(error: BaseException, report: Path, spool: Path, *, live: bool = Fal
     """
     again = f"the spool {spool} is untouched: any command that opens {report} finishes it"
     if live:
-        again = "the recording goes on, and nothing is lost"
+        again = "the recording continues, and nothing is lost"
     then = "then try" if live else "then open it"
     number = getattr(error, "errno", None)
     if is_full(error):

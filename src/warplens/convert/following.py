@@ -103,7 +103,7 @@ class Follower:
             self._check_open(records)
         with SpoolFile(
             self.path, followed=self._begun(), going_on=True
-        ) as spool:  # anew: what ended meanwhile may be in a chunk that is new
+        ) as spool:  # again: what ended in the meantime may be in a chunk that is new
             self._read = spool.head.chunk_end
             events = spool.events
             events.young_from(until)

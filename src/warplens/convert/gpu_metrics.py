@@ -15,7 +15,7 @@ FILE = "gpu_metrics.jsonl"
 ROWS_AT_ONCE = 1 << 18
 _MOST_GPUS = 1 << 16
 _THROTTLE = "throttle reasons"
-# NVML's bits; that a GPU has nothing to do is no reason of interest.
+# NVML's bits; that a GPU has nothing to do is not a reason of interest.
 _REASONS = {
     2: "Clock Setting",
     4: "Power Cap",

@@ -5,6 +5,7 @@ The launcher sampled it into `host_metrics.jsonl`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,20 +31,21 @@ class HostMetrics:
     def __init__(self, directory: Path, host: str, processes: Sequence[Mapping[str, Any]]) -> None:
         self._lines = SampleLines(directory / FILE)
         self._host = host
-        self._by_pid: dict[int, list[Mapping[str, Any]]] = {}
-        for row in processes:
-            self._by_pid.setdefault(row["pid"], []).append(row)
+        self._processes = processes
 
     def tables(self, wanted: Callable[[int], bool]) -> Iterator[Columns]:
         """Yield the columns of `host_metrics`, some rows at a time, of the readings at `wanted` times (ns)."""
         rows = _empty()
+        by_pid: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+        for row in self._processes:
+            by_pid[row["pid"]].append(row)
         for time, load, sizes in self._lines.read(lambda head: True, _reading):
             if not wanted(time):
                 continue
             if load is not None:
                 self._add(rows, time, None, metric="CPU Load", unit="%", value=load)
             for pid, size in sizes:
-                if (process := self._process(pid, time)) is not None:
+                if (process := _process(by_pid.get(pid, ()), time)) is not None:
                     self._add(rows, time, process, metric="RSS", unit="bytes", value=float(size))
             if len(rows["start"]) >= ROWS_AT_ONCE:
                 yield rows
@@ -55,16 +57,17 @@ class HostMetrics:
         """Notes about the file, complete after reading it."""
         return self._lines.notes("host-metrics-damaged", "samples of memory and load")
 
-    def _process(self, pid: int, time: int) -> int | None:
-        """The key of the process that had the id at a time: the one that began last before it."""
-        mine = [row for row in self._by_pid.get(pid, ()) if row["start"] <= time <= row["end"] + _SLACK_NS]
-        return max(mine, key=lambda row: row["start"])["process"] if mine else None
-
     def _add(
         self, rows: Columns, time: int, process: int | None, metric: str, unit: str, value: float
     ) -> None:
         for name, item in zip(rows, (self._host, process, time, metric, unit, value), strict=True):
             rows[name].append(item)
+
+
+def _process(of_pid: Sequence[Mapping[str, Any]], time: int) -> int | None:
+    """Return the key of the process that had the id at a time: the one that began last before it."""
+    mine = [row for row in of_pid if row["start"] <= time <= row["end"] + _SLACK_NS]
+    return max(mine, key=lambda row: row["start"])["process"] if mine else None
 
 
 def _empty() -> Columns:

@@ -58,8 +58,8 @@ class ProcessTables:
         events.set_strings(spool.strings)
         events.set_makers(tasks.makers(definitions))
         self._domains = Domains(spool.names, spool.strings)
-        self._schemas = Schemas(first, definitions)
-        self._counters = Counters(first, key, definitions, schemas=self._schemas, domains=self._domains)
+        self._schemas = Schemas.of(first, definitions)
+        self._counters = Counters.of(first, key, definitions, schemas=self._schemas, domains=self._domains)
         self._payloads = Payloads(key, events, self._schemas, strings=spool.strings, write=write)
         self._samples = Samples(first, events, self._counters, payloads=self._payloads, write=write)
         self._objects = Objects(
@@ -72,7 +72,7 @@ class ProcessTables:
             write=write,
             clock=clock,
         )
-        threads = Threads(spool.names, events.threads())
+        threads = Threads.of_spool(spool.names, events.threads())
         base = key * THREADS_PER_PROCESS
         self._cpu = CpuTables(
             spool,
@@ -187,15 +187,24 @@ class ProcessTables:
         notes = []
         pid = self._spool.process.pid
         for why, count in self._schemas.unreadable.items():
-            message = f"{count} schemas of payloads cannot be decoded in process {pid}: {why}; their payloads are kept as bytes"
+            message = (
+                f"{count} schemas of payloads cannot be decoded in process {pid}: {why}; their "
+                "payloads are kept as bytes"
+            )
             notes.append(Note("warning", "undecoded-schema", "report", message=message, count=count))
         if self._counters.unknown:
             count = len(self._counters.unknown)
-            message = f"{count} counters of process {pid} were sampled but never defined: they have no name and no unit"
+            message = (
+                f"{count} counters of process {pid} were sampled but never defined: they have no "
+                "name and no unit"
+            )
             notes.append(Note("warning", "unknown-counters", "report", message=message, count=count))
         if self._samples.undecoded:
             count = self._samples.undecoded
-            message = f"{count} counter samples of process {pid} hold no number that is known: their bytes are in the table payloads"
+            message = (
+                f"{count} counter samples of process {pid} have no known number type: their bytes "
+                "are in the table payloads"
+            )
             notes.append(Note("warning", "undecoded-samples", "report", message=message, count=count))
         inside = self._intrakernel.notes() if self._intrakernel is not None else []
         return notes + self._cuda.notes() + self._cpu.notes() + inside

@@ -67,7 +67,10 @@ class Family:
         family._lives = fold(lives_begun, {id(life) for life in family._mine.values()})
         family._broken = frozenset(writer[0] for path in broken if (writer := writer_of(path)))
         if register.damaged:
-            text = f"{register.damaged} damaged or cut-off places in the register of processes; processes may be missing"
+            text = (
+                f"{register.damaged} damaged or cut-off places in the register of processes; "
+                "processes may be missing"
+            )
             family.notes.append(
                 Note("warning", "register-damaged", "spool", message=text, count=register.damaged)
             )
@@ -76,12 +79,15 @@ class Family:
             family.notes.append(Note("warning", "register-too-long", "spool", message=text))
         if foreign := Counter(life.foreign for life in family._lives if life.foreign in REASONS.values()):
             kinds = ", ".join(f"{count:,} x {reason}" for reason, count in foreign.most_common())
-            text = f"Programs ran that cannot be recorded: {kinds}. `warplens info` lists them; what they started in turn may be missing."
+            text = (
+                f"Some programs cannot be recorded: {kinds}. `warplens info` lists them; their "
+                "child processes may be missing."
+            )
             family.notes.append(Note("info", "not-followed", "launcher", message=text, count=foreign.total()))
         return family
 
     def go_on(self, now: int) -> None:
-        """The recording goes on: a process that has not ended runs at `now` (ns)."""
+        """The recording continues: a process that has not ended runs at `now` (ns)."""
         for life in (*self._lives, *self._mine.values()):
             if life.end is None:
                 life.end, life.ended = max(now, life.start), "running"
@@ -235,7 +241,10 @@ class Family:
         if self.rows and not any(row["primary"] for row in self.rows):
             root = next((row for row in self.rows if row["parent"] is None), self.rows[0])
             root["primary"] = True
-            message = f"the launcher did not note which process it started; taking the first one, {root['pid']}, for it"
+            message = (
+                "the launcher did not note which process it started; taking the first one, "
+                f"{root['pid']}, for it"
+            )
             self.notes.append(Note("warning", "no-launch-record", "report", message=message))
 
     def known(self) -> Process:

@@ -96,8 +96,8 @@ class ProcessWriter:
     """Converts processes in order of their keys.
 
     `converted` has them by the names of their spool files. `changing`: a flight recorder may be
-    writing their chunks anew. `in_memory`: names of spool files whose pages could not be put back.
-    `at_once`: how many tables are made at once, where there is enough memory.
+    writing their chunks again. `in_memory`: names of spool files whose pages could not be put back.
+    `at_once`: how many tables are made at once, if there is enough memory.
     """
 
     part: PartWriter

@@ -14,7 +14,7 @@ _LONGEST = 200
 def program_name(executable: str, command: Sequence[str]) -> str | None:
     """Return a short name, e.g. `train.py` of `/usr/bin/python3 -u train.py`.
 
-    None where nothing is known.
+    None if nothing is known.
     """
     file, given = _base(executable), command[0] if command else ""
     # "sh" says more than the "dash" behind it, "ls" more than "busybox"; what holds a space is a title that a program gave itself

@@ -71,7 +71,7 @@ class SmallProcesses:
 class MergedTables:
     """The rows of small processes.
 
-    Raises SpoolError where each of its members has to be read alone, for something of one of them
+    Raises SpoolError if each of its members has to be read alone, for something of one of them
     is odd.
 
     `spans`: the windows of the capture (ns, the raw clock), None where all counts; `clock` corrects times.
@@ -85,10 +85,10 @@ class MergedTables:
         symbols: Symbols,
     ) -> None:
         self._members = members
-        self._spools = together = MergedSpools([member.spool for member in members], spans)
+        self._spools = together = MergedSpools.of([member.spool for member in members], spans)
         self._key = np.array([member.key for member in members], np.int64)
         pieces: dict[str, list[pa.Table]] = {}
-        threads = _Numbered(SpoolNames(), np.empty((0, 3), np.int64))
+        threads = _Numbered(SpoolNames(), {}, 0)
         tables = CpuTables(
             together,
             process=0,

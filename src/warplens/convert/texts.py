@@ -88,5 +88,5 @@ def plain(name: str | None) -> str | None:
 
 
 def named(name: str | None) -> str | None:
-    """Return a name as it is, and a word where there is none."""
+    """Return a name as it is, and a word if there is none."""
     return name or UNKNOWN

@@ -19,20 +19,23 @@ _SPARSE = 16  # system ids are looked up in a table if it is at most this many t
 class Threads:
     """The threads of a spool. Those that made calls and nothing else are added to its names."""
 
-    def __init__(self, names: SpoolNames, seen: Int64Array) -> None:
-        """`seen`: index, first start and number of events of each thread with events."""
-        self._names = names
+    def __init__(self, names: SpoolNames, of: dict[int, list[tuple[int, int]]], following: int) -> None:
+        """`of`: system id -> when each thread was first seen, its index; `following`: index of the next one."""
+        self._names, self._of, self._next = names, of, following
+
+    @classmethod
+    def of_spool(cls, names: SpoolNames, seen: Int64Array) -> Threads:
+        """Return the threads of a spool. `seen`: index, first start and number of events of each thread with events."""
         first = {index: start for index, start, _ in seen.tolist()}
-        self._of: dict[int, list[tuple[int, int]]] = {}  # tid -> when each thread was first seen, its index
+        of: dict[int, list[tuple[int, int]]] = {}
         for index, (tid, _, start) in sorted(names.threads.items()):
             if tid:
-                self._of.setdefault(tid, []).append(
-                    (min(start or first.get(index, 0), first.get(index, start)), index)
-                )
+                begin = min(start or first.get(index, 0), first.get(index, start))
+                of.setdefault(tid, []).append((begin, index))
         known = [
             min(index, UNKNOWN_THREAD - 1) for index in (*first, *names.threads) if index != UNKNOWN_THREAD
         ]
-        self._next = max(known, default=-1) + 1
+        return cls(names, of, max(known, default=-1) + 1)
 
     def match(self, tid: Int64Array, time: Int64Array, *, known: bool = False) -> npt.NDArray[np.int32]:
         """Return the index of the thread that had each system id at each time; times rise.

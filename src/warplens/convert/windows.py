@@ -21,7 +21,7 @@ class Windows:
 
     Without a control file nothing is known: no window, everything is kept.
 
-    `as_of`: the recording goes on, and this is when it is looked at (ns).
+    `as_of`: the recording continues, and this is when it is looked at (ns).
     """
 
     def __init__(self, capture: CaptureWindows | None, as_of: int | None = None) -> None:
@@ -54,7 +54,7 @@ class Windows:
     def spans(self) -> list[Span] | None:
         """Return begin and end (ns, the spools' clock) of each window.
 
-        None where nothing is known of them.
+        None if nothing is known of them.
         """
         return (
             [(window.start, window.end or self._as_of or OPEN) for window in self.capture.windows]
@@ -78,7 +78,7 @@ class Windows:
     def includes(self) -> Callable[[int], bool]:
         """Return what says whether a time (ns) lies in a window.
 
-        Always, where nothing is known of them.
+        Always, if nothing is known of them.
         """
         spans = self.spans()
         if spans is None:

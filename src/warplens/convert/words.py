@@ -40,5 +40,5 @@ def _distinct(numbers: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[
 
 
 def optional(values: npt.NDArray[Any], nothing: int) -> pa.Array:
-    """Return numbers with null where they are `nothing`."""
+    """Return numbers with null if they are `nothing`."""
     return pa.array(values.astype(np.int64), mask=values == nothing)

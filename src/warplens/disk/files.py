@@ -48,7 +48,7 @@ def update(path: Path) -> BinaryIO:
 
 
 def append(path: Path) -> BinaryIO:
-    """Open a file for writing at its end, unbuffered; it is made where there is none. OSError."""
+    """Open a file for writing at its end, unbuffered; it is made if there is none. OSError."""
     with Folder(path.parent) as folder:
         return folder.update(path.name, create=True, append=True)
 

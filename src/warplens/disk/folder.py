@@ -65,7 +65,7 @@ class Folder:
     def names(self, below: str = "") -> list[str]:
         """Return what is in it, or in a folder of it, by name.
 
-        Nothing where that folder is not there.
+        Nothing if that folder is not there.
         """
         try:
             with self._opened(below.split("/") if below else [], below) as descriptor:
@@ -74,7 +74,7 @@ class Folder:
             return []
 
     def status(self, name: str) -> os.stat_result | None:
-        """Return what `lstat` says of an entry; None where there is none."""
+        """Return what `lstat` says of an entry; None if there is none."""
         with suppress(FileNotFoundError), self._at(name) as (above, last):
             return os.stat(last, dir_fd=above, follow_symlinks=False)
         return None
@@ -102,7 +102,7 @@ class Folder:
             descriptor = os.open(last, flags | _SAFE, PRIVATE, dir_fd=above)
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 os.close(descriptor)
-                raise OSError(errno.EINVAL, "it is no regular file", last)
+                raise OSError(errno.EINVAL, "it is not a regular file", last)
             return os.fdopen(descriptor, "r+b", buffering=0) if append else os.fdopen(descriptor, "r+b")
 
     def write(self, name: str, data: bytes | str, *, sync: bool = False) -> None:
@@ -157,7 +157,7 @@ class Folder:
         Wherever that is interrupted, the file is whole in one place.
         """
         if not stat.S_ISREG(self._mode(name)):
-            raise OSError(errno.EINVAL, "it is no regular file", os.path.join(self.path, name))
+            raise OSError(errno.EINVAL, "it is not a regular file", os.path.join(self.path, name))
         try:
             self.rename(name, new, to)
         except OSError as error:
@@ -185,7 +185,7 @@ class Folder:
             descriptor = os.open(last, os.O_RDONLY | _SAFE, dir_fd=above)
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 os.close(descriptor)
-                raise OSError(errno.EINVAL, "it is no regular file", last)
+                raise OSError(errno.EINVAL, "it is not a regular file", last)
             return os.fdopen(descriptor, "rb")
 
     def remove(self, name: str) -> None:
@@ -219,7 +219,7 @@ class Folder:
             os.rmdir(last, dir_fd=above)
 
     def folder(self, name: str, *, create: bool = False) -> Folder:
-        """Open a folder of it, which is no link; `create` makes it."""
+        """Open a folder of it, which is not a link; `create` makes it."""
         with self._opened(name.split("/"), name, create) as descriptor:
             return Folder.of(self.path / name, os.dup(descriptor))
 

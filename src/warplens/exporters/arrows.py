@@ -47,7 +47,7 @@ class Arrows:
         return cls(states)
 
     def ends(self, calls: Int64Array) -> Int64Array:
-        """Return the call whose arrow ends at each piece of work, -1 where none does.
+        """Return the call whose arrow ends at each piece of work, -1 if none does.
 
         `calls`: what started it, -1: not known.
         """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from warplens.report import Report
 
 _ON_GPU = ("kernels", "graphs", "memcpys", "memsets", "cuda_events")
-_BELOW = ("memsets", "graphs")  # kernels are on the row of the stream itself; graphs too where there are none
+_BELOW = ("memsets", "graphs")  # kernels are on the row of the stream itself; graphs too if there are none
 _OF_THREAD, _OF_PROCESS = ("cuda_api", "overhead"), ("syncs", "um_events", "collectives")
 
 

@@ -39,7 +39,7 @@ _NEEDED = ("id", "process", "unit", "start", "end")
 class InsideTracks(ExportRows):
     """The rows of kernels that time themselves.
 
-    `streams`: those of CUDA, whose stream a launch is below where there is one.
+    `streams`: those of CUDA, whose stream a launch is below if there is one.
 
     `above` of the outermost rows counts among the rows of CUDA, that of others among these, whose numbers begin behind those.
     """
@@ -134,7 +134,7 @@ class InsideTracks(ExportRows):
         return np.array([self._group_of[id_] for id_ in ids.tolist()], np.int32)
 
     def of_units(self, ids: Int64Array) -> tuple[npt.NDArray[np.int32], Int64Array]:
-        """Return the row of each unit, -1 where it has none, and its block."""
+        """Return the row of each unit, -1 if it has none, and its block."""
         known = self._insides.id
         if not len(known):
             return np.full(len(ids), NONE, np.int32), np.full(len(ids), NONE, np.int64)

@@ -34,7 +34,7 @@ class OpFacts:
     def of(self, ids: Int64Array) -> list[tuple[str, pa.Array]]:
         """Return the facts of the ranges with these ids, which grow: each a column with nulls.
 
-        Nothing where there are none.
+        Nothing if there are none.
         """
         if not len(ids):
             return []

@@ -61,12 +61,12 @@ class ExportRows:
         places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         if not (keys[places] == wanted).all():
             raise ReportError(
-                f"{self._report.path} is broken: the rows of {what} are not what they were a moment ago"
+                f"{self._report.path} is broken: the rows of {what} changed while they were read"
             )
         return rows[places]
 
     def place(self, what: str, process: int, first: int, second: int) -> int | None:
-        """Return the row of one thing; None where it has none."""
+        """Return the row of one thing; None if it has none."""
         return self._found.get((what, process, first, second))
 
     def _sort(self) -> None:

@@ -64,7 +64,7 @@ def samples(
 ) -> Iterator[CounterSamples]:
     """Yield the samples that have a value, at most `most` at once.
 
-    ReportError where one is of a counter that is not known.
+    ReportError if one is of a counter that is not known.
     """
     keys = np.array([counter.key for counter in known], np.int64)
     scales = np.array([counter.scale for counter in known], np.float64)

@@ -91,7 +91,7 @@ class Tracks:
 
     @classmethod
     def of(cls, report: Report) -> Tracks:
-        """Return those of a report; ReportError where its tables do not fit together."""
+        """Return those of a report; ReportError if its tables do not fit together."""
         processes, steps = _processes(report)
         threads = _threads(report, {process.key: at for at, process in enumerate(processes)}, steps)
         tasks = _tasks(report, {thread.key: at for at, thread in enumerate(threads)})
@@ -121,7 +121,7 @@ class Tracks:
         return self.processes[family - len(self.threads)], None
 
     def task(self, family: int) -> Task | None:
-        """Return the task of a family, where it is a task's."""
+        """Return the task of a family, if it is a task's."""
         return self.tasks[family - self.first_task] if family >= self.first_task else None
 
     def family(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
@@ -236,7 +236,7 @@ def _threads(report: Report, place: dict[int, int], steps: list[int]) -> list[Th
     for row in rows:
         if row["process"] not in place:
             raise ReportError(
-                f"{report.path} is broken: the thread {row['thread']} is of no process of the report"
+                f"{report.path} is broken: the thread {row['thread']} belongs to no process of the report"
             )
     return [
         Thread(
@@ -254,7 +254,7 @@ def _tasks(report: Report, place: dict[int, int]) -> list[Task]:
     for row in rows:
         if row["thread"] not in place:
             raise ReportError(
-                f"{report.path} is broken: the task {row['task']} is of no thread of the report"
+                f"{report.path} is broken: the task {row['task']} belongs to no thread of the report"
             )
     return [
         Task(row["task"], place[row["thread"]], task_label(row))

@@ -44,7 +44,7 @@ class Overlap:
 
     @property
     def share(self) -> float:
-        """Part of `a` that `b` covers, 0 to 1; 0 where there is no `a`."""
+        """Part of `a` that `b` covers, 0 to 1; 0 if there is no `a`."""
         return self.both / self.a if self.a else 0.0
 
 
@@ -62,7 +62,7 @@ class Report(reports.Report):
         """Return the stat `name` as Arrow (`.to_pandas()` for pandas); times in ns.
 
         `options` are those of the stat, as `warplens stats --help-reports NAME` has them: `base=True`. Raises UsageError for a stat or
-        option that does not exist, MissingData where the report lacks the data.
+        option that does not exist, MissingData if the report lacks the data.
         """
         unit = catalog.find("stats.tables", name)
         unknown = sorted(set(options) - {option.name for option in unit.options})
@@ -82,7 +82,7 @@ class Report(reports.Report):
         return judge(self, Selection.parse(time, nvtx), rules or None)
 
     def findings(self, *rules: str, time: str | None = None, nvtx: str | None = None) -> tuple[Finding, ...]:
-        """Return what the rules (all where none is named) found, most serious first.
+        """Return what the rules (all if none is named) found, most serious first.
 
         See `judgement` for the others.
         """

@@ -39,7 +39,7 @@ class Figures:
 
     `time`: per step where steps are compared, of a step its mean, else of the whole run.
 
-    `error`: standard error of `time`; null where it cannot be known, since nothing was repeated.
+    `error`: standard error of `time`; null if it cannot be known, since nothing was repeated.
     """
 
     count: float
@@ -56,7 +56,7 @@ class Figures:
 class Change:
     """One kind and name in both sides.
 
-    `after_name`: what it is called in the second, where it was renamed.
+    `after_name`: what it is called in the second, if it was renamed.
 
     `lacks`: `before` or `after`, the side whose recording did not look at such things.
     """
@@ -75,14 +75,14 @@ class Change:
 
     @property
     def relative(self) -> float | None:
-        """By what part of itself `time` grew; null where there was none before."""
+        """By what part of itself `time` grew; null if there was none before."""
         return self.delta / self.before.time if self.before and self.before.time else None
 
     @property
     def noise(self) -> float | None:
         """The limit that a change must exceed, ns.
 
-        Null where neither side says how steady it is.
+        Null if neither side says how steady it is.
         """
         if self.before is None or self.after is None:
             return 0.0
@@ -161,7 +161,7 @@ def diff(
         steps: name of the NVTX range of one step, if it is not recognised.
         rules: also compare what the rules find.
 
-    Raises MissingData where a report has no range of the name `steps`.
+    Raises MissingData if a report has no range of the name `steps`.
     """
     chosen = selection or Selection()
     sides = [[side] if not isinstance(side, Sequence) else list(side) for side in (before, after)]

@@ -130,7 +130,7 @@ def explain(
 ) -> Explanation | None:
     """Return what the difference of two sides consists of.
 
-    None where a side is too large to be divided, or has nothing to divide.
+    None if a side is too large to be divided, or has nothing to divide.
 
     `steps`: the name of the ranges that are steps, as for `diff`.
     """
@@ -173,7 +173,7 @@ def _loops(
         return loops, ""
     if max(sizes) > _ALIKE * max(min(sizes), 1e-9):
         told = f"iterations have {min(sizes):,.0f} to {max(sizes):,.0f} kernels"
-        return [None] * len(loops), f"{told}: they are not the same thing, so whole runs are compared."
+        return [None] * len(loops), f"{told}: they are different ranges, so whole runs are compared."
     return loops, ""
 
 
@@ -287,6 +287,6 @@ def _detail(own: Sequence[AccountEntry]) -> str:
 
 
 def _lacking(kind: str, before: Sequence[Report], after: Sequence[Report]) -> str:
-    """Return which side could not see time of a kind; empty where both could, or neither."""
+    """Return which side could not see time of a kind; empty if both could, or neither."""
     could = [any(accounts.looked_at(report, kind) for report in side) for side in (before, after)]
     return "" if could[0] == could[1] else "before" if could[1] else "after"

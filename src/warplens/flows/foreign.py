@@ -81,7 +81,7 @@ def cache() -> Path:
 
     `warplens/imports` in the user's cache, else one in the folder for temporary files.
     """
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - no error where there is no home
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - no error if there is no home
     user = os.getuid() if hasattr(os, "getuid") else 0
     shared = Path(tempfile.gettempdir()) / f"warplens-imports-{user}"
     for folder in (Path(home) / "warplens" / "imports", shared):
@@ -95,8 +95,9 @@ def cache() -> Path:
         ):
             return folder
     raise ReportError(
-        f"there is no place for imported files: {home} cannot be written to, and {shared} neither, or it is not a folder of yours alone.\n"
-        "Name a folder with XDG_CACHE_HOME."
+        f"cannot store imported files: {home} is not writable, and {shared} is not a writable folder "
+        "that only you own.\n"
+        "Set XDG_CACHE_HOME to a folder of yours."
     )
 
 
@@ -111,7 +112,7 @@ def _make(
     try:
         import_file(source, report, progress)
     except ReportError:
-        if manifests.path_of(report, part).exists():  # somebody else imported it at the same time
+        if manifests.path_of(report, part).exists():  # another user imported it at the same time
             return
         remove_folder(folder)
         raise

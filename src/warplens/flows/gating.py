@@ -35,7 +35,7 @@ _EXAMPLE = 'write for example "step.p50 > +5%", "kernel[*gemm*].time > +1ms", "g
 class Verdict:
     """A condition and what came of it: `met` fails the run; `told` says the figures.
 
-    `judged`: false where nothing has that name.
+    `judged`: false if nothing has that name.
     """
 
     text: str
@@ -67,7 +67,7 @@ class Condition:
         """Read a condition. Raises UsageError, with an example."""
         match = _CONDITION.fullmatch(text)
         if match is None:
-            raise UsageError(f"{text!r} is no condition; {_EXAMPLE}.")
+            raise UsageError(f"{text!r} is not a condition; {_EXAMPLE}.")
         kind, name, value, sign, limit = (
             match[group] or "" for group in ("kind", "name", "value", "sign", "limit")
         )
@@ -166,4 +166,4 @@ def _number(text: str, limit: str) -> float:
     try:
         return float(limit)
     except ValueError:
-        raise UsageError(f"{text!r}: {limit!r} is no number; {_EXAMPLE}.") from None
+        raise UsageError(f"{text!r}: {limit!r} is not a number; {_EXAMPLE}.") from None

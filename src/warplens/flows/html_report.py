@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from warplens.rules.judging import Judgement
 
 SUFFIX = ".html"
-LOSES: tuple[str, ...] = (
-    "single events: the page holds sums, plots and what was found, the report all of it",
-)
+LOSES: tuple[str, ...] = ("single events: the page has sums, plots and findings, the report has everything",)
 _ALL = Selection()
 _ROWS = 25  # of each table
 _EVIDENCE = 8
@@ -108,7 +106,10 @@ def _findings(judgement: Judgement) -> str:
     if not judgement.findings:
         said = "No rule found anything." if judgement.silent else "No rule could judge this report."
     else:
-        said = "What costs time, most serious first. A bound is the most that fixing it can win; what findings win does not add up."
+        said = (
+            "Findings, most serious first. A bound is the maximum saving of a fix; savings of "
+            "findings do not add up."
+        )
         if judgement.loop is not None:
             said += f" Judged: {judgement.scope}."
     parts = [heading("Findings", said)]
@@ -121,7 +122,8 @@ def _findings(judgement: Judgement) -> str:
             for rule, reason in judgement.not_judged.items()
         )
         parts.append(
-            f"<details><summary>{len(judgement.not_judged)} rules could not judge</summary><ul>{rows}</ul></details>"
+            f"<details><summary>{len(judgement.not_judged)} rules could not "
+            f"judge</summary><ul>{rows}</ul></details>"
         )
     return "".join(parts)
 
@@ -135,13 +137,15 @@ def _finding(finding: Finding, judgement: Judgement) -> str:
         told.append(f"expected {duration(finding.estimate)}")
     told.append(f"confidence {finding.confidence}")
     rows = "".join(
-        f"<tr><td class=n>{safe(duration(row.start - judgement.origin))}</td><td class=n>{safe(duration(row.end - row.start))}</td>"
+        f"<tr><td class=n>{safe(duration(row.start - judgement.origin))}</td><td "
+        f"class=n>{safe(duration(row.end - row.start))}</td>"
         f"<td>{safe(row.text)}</td></tr>"
         for row in finding.evidence[:_EVIDENCE]
     )
     head = "<thead><tr><th class=n>at</th><th class=n>took</th><th>what</th></tr></thead>"
     evidence = (
-        f"<details><summary>{len(finding.evidence[:_EVIDENCE])} of {finding.occurrences:,} occurrences</summary>"
+        f"<details><summary>{len(finding.evidence[:_EVIDENCE])} of {finding.occurrences:,} "
+        "occurrences</summary>"
         f'<div class="scroll"><table>{head}{rows}</table></div></details>'
         if rows
         else ""
@@ -151,10 +155,10 @@ def _finding(finding: Finding, judgement: Judgement) -> str:
         if finding.link.startswith("https://")
         else ""
     )
-    wrong = f'<p class="dim">Wrong when: {safe(finding.wrong_when)}</p>' if finding.wrong_when else ""
+    wrong = f'<p class="dim">{safe(finding.wrong_when)}</p>' if finding.wrong_when else ""
     return (
         f'<div class="finding {safe(finding.severity)}"><h3>{safe(finding.title)}</h3><p class="dim">{safe(" · ".join(told))}</p>'
-        f"<p>{safe(finding.cause)}</p><p><b>Do:</b> {safe(finding.fix)}{link}</p>{wrong}{evidence}</div>"
+        f"<p>{safe(finding.cause)}</p><p><b>Fix:</b> {safe(finding.fix)}{link}</p>{wrong}{evidence}</div>"
     )
 
 
@@ -167,7 +171,7 @@ def _gpus(report: Report, selection: Selection) -> str:
         )
     causes = gpu_plots.idle_causes(report, selection)
     if causes:
-        about = "All idle time by cause; warplens stats --help-reports gpu_utilization says what each means."
+        about = "All idle time by cause; warplens stats --help-reports gpu_utilization explains each."
         parts.append(heading("Why GPUs were idle", about) + causes)
     classes = _classes(report, selection)
     if classes:
@@ -176,7 +180,8 @@ def _gpus(report: Report, selection: Selection) -> str:
     if memory:
         parts.append(
             heading(
-                "Memory over time", "What the program had from CUDA, and what its framework gave to tensors."
+                "Memory over time",
+                "Memory that the program allocated from CUDA, and tensor memory of its framework.",
             )
             + memory
         )

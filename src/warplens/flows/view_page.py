@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 MOST_BYTES = 20_000_000  # what mail and trackers take, and a browser opens without waiting
 LOSES = (
     "SQL, sums over a marked time and tables of a part of it: they ask the report itself",
-    "details of all events but the longest and those of findings, where there are very many",
+    "with very many events, details of all except the longest and those of findings",
 )
 
 
 def write(reports: Sequence[Report], out: Path, progress: Callable[[str, float], None] | None = None) -> None:
     """Write the page of reports that are open.
 
-    Raises UsageError where it would be too large or the page is not built, OSError.
+    Raises UsageError if it would be too large or the page is not built, OSError.
     """
     view = view_of(reports, progress)
     answers = dict(baked(Answers(view), progress))

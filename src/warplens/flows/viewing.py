@@ -49,7 +49,7 @@ def view_of(reports: Sequence[Report], progress: Progress | None = None) -> View
 def index_cache() -> Path | None:
     """Return the folder for indexes of reports that are not written to.
 
-    None where there is none.
+    None if there is none.
     """
     try:
         with Folder(cache().parent / "indexes", create=True) as folder:
@@ -187,7 +187,7 @@ def _ranges(before: Report, after: Report) -> list[dict[str, Any]]:
 
 
 class RunFollower:
-    """Opens the reports of a view anew when they have changed on disk.
+    """Opens the reports of a view again when they have changed on disk.
 
     `ask`: has the recording of a report write down what it has.
     """
@@ -237,5 +237,5 @@ class RunFollower:
                 failed += 1
                 if failed > 30:
                     return
-            # Each look has all that was recorded so far written anew, which of a long recording takes a while.
+            # Each look has all that was recorded so far written again, which of a long recording takes a while.
             pause = min(max(self._every, _REST * (time.monotonic() - begun)), _LONGEST_S)

@@ -26,7 +26,7 @@ def destination(
 ) -> Iterator[tuple[Path, bool]]:
     """Yield the report's path, and whether it was created for us.
 
-    ReportError where it must not be written to.
+    ReportError if it must not be written to.
 
     Inside the block no other launcher on this filesystem chooses: note the recording there with `pending.begin`.
     """
@@ -54,11 +54,11 @@ def remove_empty(report: Path) -> None:
 def _check(path: Path, *, force: bool, job: str | None, wording: Wording) -> None:
     other = f"Name another with {wording.output}"
     if not path.is_dir():
-        raise ReportError(f"{path} is in the way: it is not a report. {other}.")
+        raise ReportError(f"{path} is not a report and would be overwritten. {other}.")
     if not any(path.iterdir()):
         return
     if not is_report(path):
-        raise ReportError(f"{path} is in the way: it is a directory, but not a report. {other}.")
+        raise ReportError(f"{path} is a directory but not a report, and would be overwritten. {other}.")
     jobs = pending.jobs(path)
     if job is not None and jobs == {job}:
         return
@@ -81,17 +81,18 @@ def _check(path: Path, *, force: bool, job: str | None, wording: Wording) -> Non
 def _overwrite(path: Path, other: str) -> None:
     if path.is_symlink():
         raise ReportError(
-            f"{path} is a link to {path.readlink()}, which stays.\nRemove it, or name what it leads to."
+            f"{path} is a link to {path.readlink()}, which stays.\nRemove the link, or name its target."
         )
     strange = contents.of_others(path)
     if strange:
         more = f" and {len(strange) - _SHOWN} more" if len(strange) > _SHOWN else ""
         raise ReportError(
-            f"{path} holds what is not part of a report, and is not overwritten: {', '.join(strange[:_SHOWN])}{more}.\n"
-            f"Move that away first, or name another report."
+            f"{path} contains files that are not part of a report, so warplens does not overwrite it: "
+            f"{', '.join(strange[:_SHOWN])}{more}.\n"
+            f"Move these files away first, or name another report."
         )
     if not contents.is_whole(path) and any(files for _, _, files in os.walk(path)):
-        raise ReportError(f"{path} is in the way: it is a directory, but not a report. {other}.")
+        raise ReportError(f"{path} is a directory but not a report, and would be overwritten. {other}.")
     for note in pending.listed(path):
         with pending.locked(note) as ours:  # the process that finishes it now may end that
             try:

@@ -49,7 +49,7 @@ def is_ours_alone(status: os.stat_result) -> bool:
 def linked(report: Path) -> Path | None:
     """Return the first folder of a report into which we would write, and which is a link.
 
-    None where there is none.
+    None if there is none.
     """
     for folder in (report, report / "tables"):
         try:
@@ -64,9 +64,10 @@ def linked(report: Path) -> Path | None:
 
 
 def check(report: Path) -> None:
-    """Raise ReportError where writing into a report would write somewhere else."""
+    """Raise ReportError if writing into a report would write somewhere else."""
     if (link := linked(report)) is not None:
         raise ReportError(
-            f"{link} is a link to {link.readlink()}: nothing is written or removed through it.\n"
-            "If it is yours, put the folder itself in its place."
+            f"{link} is a link to {link.readlink()}: warplens does not write or remove files through "
+            "a link.\n"
+            "If it is yours, replace it by the folder itself."
         )

@@ -80,7 +80,8 @@ def _refuse_device(path: Path, wording: Wording) -> None:
         return
     if special:
         raise ReportError(
-            f"{path} is a device or a pipe, and a report is a directory.\nName another place with {wording.output}."
+            f"{path} is a device or a pipe, but a report is a directory.\nName another place with "
+            f"{wording.output}."
         )
 
 
@@ -93,7 +94,7 @@ def claim(
 ) -> tuple[Path, bool]:
     """Return the report's absolute path and whether its (empty) directory was created by this call.
 
-    A name with a number goes to the first that is free, even when two launchers look at once. ReportError where the directory
+    A name with a number goes to the first that is free, even when two launchers look at once. ReportError if the directory
     cannot be created.
     """
     environ = os.environ if environment is None else environment
@@ -107,7 +108,8 @@ def claim(
         path = with_suffix(name, wording).absolute()
         if not is_readable(path):
             raise ReportError(
-                f"{path} is not UTF-8, and could not be read again.\nName another place with {wording.output}."
+                f"{path} is not UTF-8, so the report could not be read.\nName another place with "
+                f"{wording.output}."
             )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -147,7 +147,7 @@ def belongs(pending: Pending) -> bool:
 def _notes(folder: Path) -> list[Path]:
     """Return the note files in a folder.
 
-    The folder may vanish meanwhile, when another process finishes the last of them.
+    The folder may vanish in the meantime, when another process finishes the last of them.
     """
     try:
         return sorted(folder.glob("*.json"))
@@ -170,7 +170,7 @@ def listed(report: str | os.PathLike[str]) -> list[Pending]:
 
 
 def read(path: Path) -> Pending | None:
-    """Read one note; None where it is gone or no note."""
+    """Read one note; None if it is gone or no note."""
     try:
         data = json.loads(untrusted.read(path, _LONGEST))
         name = path.stem
@@ -222,12 +222,12 @@ def end(pending: Pending) -> int | None:
 
     Returns a descriptor that holds the right to finish it.
 
-    The right goes with the descriptor, also to a child that inherits it. None where the note cannot be written or locked.
+    The right goes with the descriptor, also to a child that inherits it. None if the note cannot be written or locked.
     """
     temporary = f"{DIRECTORY}/{pending.id}.tmp{os.getpid()}"
     descriptor = None
     try:
-        with Folder(pending.report, create=True) as report:  # somebody may have deleted it meanwhile
+        with Folder(pending.report, create=True) as report:  # somebody may have deleted it in the meantime
             try:
                 with report.create(temporary, again=True) as file:
                     file.write(_text(replace(pending, ended=True)).encode())
@@ -262,7 +262,7 @@ def locked(pending: Pending) -> Iterator[bool]:
 def jobs(report: str | os.PathLike[str]) -> set[str | None]:
     """Return the job ids of a report's parts and pending recordings.
 
-    Empty when there is no report.
+    Empty when there is not a report.
     """
     ids: set[str | None] = {pending.job for pending in listed(report)}
     folder = Path(report) / MANIFESTS
@@ -294,7 +294,7 @@ def start_ticks(pid: int) -> int:
 
 
 def boot_id() -> str:
-    """Return the kernel's id of this boot, or the host name where there is none."""
+    """Return the kernel's id of this boot, or the host name if there is none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -327,7 +327,7 @@ def safe(name: str) -> str:
 
 
 def _locked_note(path: Path) -> BinaryIO | None:
-    """Return the note, open and locked; None where it is gone."""
+    """Return the note, open and locked; None if it is gone."""
     while True:
         handle = None
         try:
@@ -336,7 +336,7 @@ def _locked_note(path: Path) -> BinaryIO | None:
                 fcntl.flock(handle, fcntl.LOCK_EX)
             if os.path.samestat(os.fstat(handle.fileno()), path.stat()):
                 return handle
-            handle.close()  # `end` has put another in its place meanwhile: that one is locked
+            handle.close()  # `end` has put another in its place in the meantime: that one is locked
         except OSError:
             if handle is not None:
                 handle.close()
@@ -350,7 +350,7 @@ def _locked_note(path: Path) -> BinaryIO | None:
 def _last_reading(spool: Path) -> float:
     """Return when the clock log was last written, s since 1970.
 
-    Now where there is none, because that proves nothing.
+    Now if there is none, because that proves nothing.
     """
     try:
         lines = untrusted.read(spool / "clocks.jsonl", _LONGEST_LOG).splitlines()

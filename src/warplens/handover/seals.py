@@ -27,7 +27,7 @@ _SIZE = 32  # bytes
 def sealed(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts with this user's seal among them.
 
-    It is empty where the user has no key and cannot get one.
+    It is empty if the user has no key and cannot get one.
     """
     key = _key() or _made()
     return {**_plain(facts), "seal": "" if key is None else _seal(key, facts)}
@@ -54,9 +54,9 @@ def _plain(facts: Mapping[str, Any]) -> dict[str, Any]:
 def _folder() -> Path | None:
     """Return the folder of the key.
 
-    None where the user has no home: with `sudo -E`, it is another's.
+    None if the user has no home: with `sudo -E`, it is another's.
     """
-    named = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111 - no error where there is no home
+    named = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111 - no error if there is no home
     state = Path(named)
     try:
         nearest = next(folder for folder in (state, *state.parents) if folder.is_dir())

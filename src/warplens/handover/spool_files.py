@@ -13,7 +13,7 @@ from warplens.disk.folder import Folder
 from warplens.handover import links, untrusted
 from warplens.handover.naming import PACKED, PENDING, TOKEN
 
-# As in format.h; the reader of spools, which knows more about them, is the desk's.
+# As in format.h; `warplens.spool` knows more about them, and needs NumPy.
 _SPOOL_MAGIC = b"WLSPOOL1"
 _CONTROL_MAGIC = b"WLCNTRL1"
 

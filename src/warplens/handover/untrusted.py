@@ -14,7 +14,7 @@ from pathlib import Path
 def read(path: Path, most: int) -> bytes:
     """Return at most the first `most` bytes of a regular file.
 
-    OSError where it is none or cannot be read.
+    OSError if it is none or cannot be read.
     """
     with opened(path) as file:
         pieces = []
@@ -35,7 +35,7 @@ def lines(path: Path, longest: int) -> Iterator[Iterator[bytes]]:
 
 
 def opened(path: Path) -> io.FileIO:
-    """Open a regular file for reading. OSError where it is none or cannot be read."""
+    """Open a regular file for reading. OSError if it is none or cannot be read."""
     # A pipe of that name would be waited for, and a terminal taken for our own.
     flags = (
         os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
@@ -46,7 +46,7 @@ def opened(path: Path) -> io.FileIO:
         raise FileNotFoundError(str(error)) from error
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path} is no regular file")
+            raise OSError(f"{path} is not a regular file")
         return io.FileIO(descriptor)
     except BaseException:
         os.close(descriptor)

@@ -20,6 +20,6 @@ def in_order(paths: Iterable[Path]) -> list[Path]:
 
 
 def rank_in(name: str) -> int | None:
-    """Return the rank that a name says, such as 3 of `run.rank3`; None where it says none."""
+    """Return the rank that a name says, such as 3 of `run.rank3`; None if it says none."""
     match = _RANK.search(name)
     return int(match[1]) if match else None

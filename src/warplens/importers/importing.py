@@ -31,11 +31,12 @@ _EXPORTED = (".nsys-rep", ".qdrep")
 def format_of(path: Path) -> catalog.Unit:
     """Return the import format of a file or folder.
 
-    Raises NotAReport where no importer reads it, ReportError where nobody can.
+    Raises NotAReport if no importer reads it, ReportError if nobody can.
     """
     if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for
         raise NotAReport(
-            f"{path} is a pipe or a device, and is read more than once: write what comes out of it into a file."
+            f"{path} is a pipe or a device, but the importer reads it more than once: save it to a "
+            "file first."
         )
     try:
         for unit in catalog.units(FAMILY):
@@ -47,21 +48,20 @@ def format_of(path: Path) -> catalog.Unit:
     for unit in catalog.units(FAMILY):
         if path.suffix in unit.constant("SUFFIXES"):
             raise NotAReport(
-                f"{path} is no {unit.constant('CONTENT')}{f': it is {looks}' if looks else ', whatever its name says'}."
+                f"{path} is no "
+                f"{unit.constant('CONTENT')}{f': it is {looks}' if looks else ', despite its name'}."
             )
     known = ", ".join(
         f"{suffix} ({unit.id})" for unit in catalog.units(FAMILY) for suffix in unit.constant("SUFFIXES")
     )
     kind = "folder" if path.is_dir() else "file"
-    raise NotAReport(
-        f"{path} is a {kind}, not a report, and of no format that can be imported; there are: {known}."
-    )
+    raise NotAReport(f"{path} is a {kind}, neither a report nor a known format; importable formats: {known}.")
 
 
 def is_foreign(path: Path) -> bool:
     """Say whether `path` is for an importer.
 
-    Any file, and a folder that is no report but that one of them knows. Raises OSError.
+    Any file, and a folder that is not a report but that one of them knows. Raises OSError.
     """
     if not path.is_dir():
         return path.is_file()
@@ -147,7 +147,8 @@ def _left_out(unit: ModuleType, source: Path, files: list[Path]) -> Iterator[str
         if path.name in taken or not path.is_file():
             continue
         if path.suffix in _EXPORTED and path.stem not in stems:
-            yield f"{path} can be read by Nsight Systems alone: export it with `nsys export -t sqlite {path}`."
+            yield f"{path} can only be read by Nsight Systems: export it with `nsys export -t sqlite "
+            f"{path}`."
         elif path.name.endswith(unit.SUFFIXES):
             looks = looks_like(path)
             yield f"{path} is no {unit.CONTENT}{f': it is {looks}' if looks else ''}."

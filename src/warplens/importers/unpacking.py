@@ -28,7 +28,7 @@ class Unpacking:
     def pieces(self, unpack: zlib._Decompress, data: bytes) -> Iterator[bytes]:
         """Yield what is in some packed bytes.
 
-        Raises zlib.error, and ReportError where it was made to fill the memory.
+        Raises zlib.error, and ReportError if it was made to fill the memory.
         """
         self._taken += len(data)
         while True:
@@ -36,7 +36,9 @@ class Unpacking:
             self._given += len(piece)
             if self._given > _LITTLE and self._given > _SHRINKS * self._taken:
                 amounts = f"{self._taken:,} bytes of it unpack to more than {self._given >> 20:,} MiB"
-                raise ReportError(f"{self._source} is no recording: {amounts}, and it would fill the memory.")
+                raise ReportError(
+                    f"{self._source} is not a recording: {amounts}, which would fill the memory."
+                )
             yield piece
             data = unpack.unconsumed_tail
             if unpack.eof or (not data and len(piece) < _PIECE):

@@ -114,7 +114,7 @@ class Buffer:
             self._place.set_word(layout.GENERATION_AT, self.generation, stream)
         if (
             self.mode == "claim"
-        ):  # before the first launch, too: if that is captured, each replay of the graph begins anew
+        ):  # before the first launch, too: if that is captured, each replay of the graph begins again
             self._place.set_word(layout.CLAIMED_AT, 0, stream)
         self.last = launch_record = Launch(
             self.generation, name or self.name, time.clock_gettime_ns(time.CLOCK_REALTIME)
@@ -273,7 +273,7 @@ def allocate(
         library: the allocator: `torch`, `cupy`, `numba`, `cuda` (the driver itself) or `host`; default: the framework that is
             imported already, else the driver.
         memory: use this instead: any array or buffer of at least `Shape.nbytes` bytes.
-        units: how many units there are, where that is not CTAs x warps (mode `claim`).
+        units: how many units there are, if that is not CTAs x warps (mode `claim`).
         sample_blocks: record only CTAs whose number is a multiple of it.
         sample_launches: record only every `sample_launches`-th `launch`, the first one included.
         warp_mask: which warps record, as bits; what `warps=(0, 4)` sets.

@@ -35,7 +35,7 @@ class _Tensor(ctypes.Structure):
 def address_in_dlpack(array: Any, kind: str) -> tuple[int, int, bool, Any]:
     """Return the address, the bytes, whether it is memory of the host, and the capsule that keeps it.
 
-    UsageError where the array does not let anybody write, is on a device that is neither CUDA's nor the host, or is not in one piece.
+    UsageError if the array does not let anybody write, is on a device that is neither CUDA's nor the host, or is not contiguous.
     """
     try:
         capsule = array.__dlpack__()
@@ -45,18 +45,19 @@ def address_in_dlpack(array: Any, kind: str) -> tuple[int, int, bool, Any]:
         TypeError,
         ValueError,
     ) as error:  # read-only, needs a gradient, another stream, …
-        raise UsageError(f"this {kind} does not give its memory away: {error}") from None
+        raise UsageError(f"this {kind} does not export its memory: {error}") from None
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     tensor = ctypes.cast(get(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
     if tensor.device_type not in _HOST_KINDS + _CUDA_KINDS:
         raise UsageError(
-            f"this {kind} is on a device of DLPack's kind {tensor.device_type}: only CUDA and the host are known"
+            f"this {kind} is on a device of DLPack's kind {tensor.device_type}: only CUDA and host "
+            "memory are supported"
         )
     expected = 1
     for axis in reversed(range(tensor.ndim)):
         if tensor.strides and tensor.shape[axis] > 1 and tensor.strides[axis] != expected:
-            raise UsageError(f"the memory of this {kind} is not in one piece")
+            raise UsageError(f"the memory of this {kind} is not contiguous")
         expected *= tensor.shape[axis]
     nbytes = expected * tensor.bits * tensor.lanes // 8
     return (tensor.data or 0) + tensor.byte_offset, nbytes, tensor.device_type in _HOST_KINDS, capsule

@@ -37,9 +37,7 @@ class Driver:
     """The driver of this process; what touches memory needs its context, by `using`."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        self._calls: dict[str, Any] = {}
-        for name, symbol in _CALLS.items():
-            self._calls[name] = getattr(library, symbol)
+        self._calls = {name: getattr(library, symbol) for name, symbol in _CALLS.items()}
         self._contexts: dict[int, int] = {}
         self._do("init", 0)
 
@@ -153,7 +151,7 @@ def _loaded() -> Driver | str:
     try:
         return Driver(ctypes.CDLL("libcuda.so.1"))
     except OSError:
-        return "there is no CUDA driver (libcuda.so.1) on this machine"
+        return "no CUDA driver (libcuda.so.1) on this machine"
     except AttributeError as error:
         return f"the CUDA driver is too old: {error}"
     except CaptureError as error:

@@ -62,7 +62,7 @@ def _choices(only: str | None) -> tuple[list[tuple[str, str, Any]], list[str]]:
 def check(buffer: Buffer, decoded: Decoded) -> list[str]:
     """Say what is wrong with the events of the example kernel.
 
-    Empty where every unit has recorded what it should.
+    Empty if every unit has recorded what it should.
     """
     wrong = list(decoded.losses())
     expected = EXAMPLE_GRID * buffer.warps
@@ -86,7 +86,7 @@ def check(buffer: Buffer, decoded: Decoded) -> list[str]:
             load, compute, store, tile = rows[4 * number : 4 * number + 4]
             times = [tile[2], load[2], load[3], compute[2], compute[3], store[2], store[3], tile[3]]
             if times != sorted(times) or not begin <= times[0] <= times[-1] <= end:
-                wrong.append(f"the regions of tile {number} of {where} are not one after the other within it")
+                wrong.append(f"the regions of tile {number} of {where} do not follow each other inside it")
             if any(
                 not flags & HAS_PAYLOAD or payload != number
                 for _, flags, _, _, payload in (load, compute, store, tile)
@@ -98,7 +98,7 @@ def check(buffer: Buffer, decoded: Decoded) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the example; 0 where a trace with the right events was written."""
+    """Run the example; 0 if a trace with the right events was written."""
     languages = [unit.id for unit in catalog.units("intrakernel.dsl")]
     parser = argparse.ArgumentParser(
         prog="python -m warplens.intrakernel.example", description=(__doc__ or "").partition("\n\n")[2]
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         wrong = check(buffer, decoded)
         if wrong:
-            print(f"{what} has not recorded what it should:", *wrong, sep="\n  ", file=sys.stderr)
+            print(f"{what} did not record the expected regions:", *wrong, sep="\n  ", file=sys.stderr)
             return 1
         try:
             write_trace(decoded, buffer.tags, chosen.out, name=f"example: {what}")
@@ -159,7 +159,8 @@ def tell(what: str, decoded: Decoded, path: str) -> None:
             print(f"  {name:8}{len(rows):4} marks")
         else:
             print(
-                f"  {name:8}{len(rows):4} times, {float((rows['end'] - rows['start']).mean()) / 1000:8.2f} us on average"
+                f"  {name:8}{len(rows):4} times, "
+                f"{float((rows['end'] - rows['start']).mean()) / 1000:8.2f} us on average"
             )
     print(f"wrote {path}; open it in https://ui.perfetto.dev")
 

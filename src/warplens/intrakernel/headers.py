@@ -22,7 +22,7 @@ def include_path() -> str:
     for folder in (checkout, os.path.join(_PACKAGE, "_lib", "include")):
         if os.path.isfile(os.path.join(folder, _HEADER)):
             return folder
-    raise CaptureError(f"{_HEADER} is not beside this package: install warplens again, with its native half")
+    raise CaptureError(f"{_HEADER} is missing from this package: reinstall warplens with its native half")
 
 
 def revision() -> str:

@@ -41,10 +41,11 @@ class Shape:
 
     def __post_init__(self) -> None:
         if self.mode not in layout.MODES:
-            raise UsageError(f"no buffer mode {self.mode!r}; there are {', '.join(layout.MODES)}")
+            raise UsageError(f"unknown buffer mode {self.mode!r}; choose from {', '.join(layout.MODES)}")
         if self.clock not in layout.CLOCKS:
             raise UsageError(
-                f"no clock {self.clock!r}; there are {', '.join(layout.CLOCKS)}, and `auto` which picks one for the device"
+                f"unknown clock {self.clock!r}; choose from {', '.join(layout.CLOCKS)}, and `auto` "
+                "which picks one for the device"
             )
         for name, least in (("units", 1), ("slots", 1), ("warps", 1), ("sample_blocks", 1), ("keep", 0)):
             value = getattr(self, name)
@@ -52,7 +53,8 @@ class Shape:
                 raise UsageError(f"{name}={value} of a buffer: at least {least}, below 2^32")
         if self.mode == "smem" and (self.slots < 2 or self.slots & (self.slots - 1)):
             raise UsageError(
-                f"slots={self.slots}: a ring in shared memory has a power of two, e.g. {1 << self.slots.bit_length()}"
+                f"slots={self.slots}: a ring in shared memory needs a power of two, e.g. "
+                f"{1 << self.slots.bit_length()}"
             )
         if self.stride >= 2**32:
             raise UsageError(f"slots={self.slots} makes a unit's slice larger than 4 GiB")

@@ -107,7 +107,7 @@ def handle_of(stream: Any, array: Any = None) -> int:
         return int(stream)
     except (TypeError, ValueError):
         raise UsageError(
-            f"stream={stream!r}: neither a stream of torch, CuPy, Numba or cuda-python nor a handle"
+            f"stream={stream!r} is neither a stream of torch, CuPy, Numba or cuda-python nor a handle"
         ) from None
 
 
@@ -123,14 +123,12 @@ def _current_stream(array: Any) -> Any:
 def adopt(array: Any, least: int) -> Memory:
     """Use existing memory. Of torch, CuPy, Numba, cuda-python, NumPy, or a writable buffer.
 
-    It is found by `__cuda_array_interface__`, DLPack or the buffer protocol. UsageError where it has none of them, is
+    It is found by `__cuda_array_interface__`, DLPack or the buffer protocol. UsageError if it has none of them, is
     smaller than `least` bytes, read-only (as JAX's arrays are), or not in one piece.
     """
     kind = f"{type(array).__module__}.{type(array).__name__}"
     if kind.startswith(("jax.", "jaxlib.")):  # says nothing of it: neither of its protocols does
-        raise UsageError(
-            "JAX shares the memory of its arrays, and nobody may write into it: leave `memory` out"
-        )
+        raise UsageError("JAX shares the memory of its arrays, which must not be written: leave `memory` out")
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
         memory = _from_interface(array, interface, kind)
@@ -162,7 +160,7 @@ def _from_interface(array: Any, interface: dict[str, Any], kind: str) -> Memory:
     expected = size
     for length, step in zip(reversed(interface["shape"]), reversed(strides or ()), strict=False):
         if length > 1 and step != expected:
-            raise UsageError(f"the memory of this {kind} is not in one piece")
+            raise UsageError(f"the memory of this {kind} is not contiguous")
         expected *= length
     count = 1
     for length in interface["shape"]:
@@ -177,7 +175,7 @@ def _from_buffer(array: Any, kind: str) -> Memory:
         view = memoryview(array)
     except TypeError:
         raise UsageError(
-            f"a {kind} says nothing of its memory: no __cuda_array_interface__, no DLPack, no buffer"
+            f"a {kind} does not export its memory: it has no __cuda_array_interface__, DLPack or buffer"
         ) from None
     if view.readonly or not view.c_contiguous:
         raise UsageError(
@@ -192,7 +190,7 @@ def _from_buffer(array: Any, kind: str) -> Memory:
 def allocate_memory(nbytes: int, device: str, library: str = "") -> Memory:
     """Allocate zeros on `cpu`, `cuda` or `cuda:1`, by a library of `LIBRARIES`.
 
-    Where none is named by the one that is imported.
+    If none is named by the one that is imported.
 
     Raises:
         UsageError: the device or the library is none of these, or the library is not installed.

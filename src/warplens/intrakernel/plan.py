@@ -54,11 +54,12 @@ class Plan:
     def tag(self, tag: str | int) -> int:
         """Return the number of a tag.
 
-        UsageError where the table has no such name, or where the number does not fit.
+        UsageError if the table has no such name, or where the number does not fit.
         """
         if not isinstance(tag, int | str):
             raise UsageError(
-                f"a tag is a name or a number that is known while the kernel is compiled, not {tag!r}; stop(p, token, tag)"
+                "a tag must be a name or a number that is known when the kernel is compiled, not "
+                f"{tag!r}; stop(p, token, tag)"
             )
         try:
             number = TagTable(self.tags).id(tag)
@@ -96,7 +97,9 @@ def plan_of(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -
     """Make the plan for kernels that record into `buffer`."""
     shape: Any = getattr(buffer, "shape", None)
     if not isinstance(shape, Shape):
-        raise UsageError(f"bind() takes what warplens.intrakernel.allocate made, not {type(buffer).__name__}")
+        raise UsageError(
+            f"bind() takes a buffer of warplens.intrakernel.allocate, not {type(buffer).__name__}"
+        )
     if not enabled:
         return OFF
     if shape.mode == "smem" and shape.slots < 2:

@@ -44,7 +44,7 @@ def ring_bytes(plan: Plan) -> int:
 
 
 def begin(plan: Plan, pointer: str) -> str:
-    """Claim a unit and write the begin of its header.
+    """Claim a unit and write the start of its header.
 
     `pointer` is the 64-bit operand with the buffer's address.
 

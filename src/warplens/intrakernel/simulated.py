@@ -125,7 +125,7 @@ class SimulatedUnit:
 
 
 def _place(plan: Plan, warp: int) -> int | None:
-    """The index of a warp among those that record; None where it does not."""
+    """The index of a warp among those that record; None if it does not."""
     if not plan.warp_mask:
         return warp if warp < plan.warps else None
     if not plan.warp_mask >> warp & 1:

@@ -24,7 +24,7 @@ class TagTable:
         self._ids: dict[str, int] = {}
         for name in [tag_names] if isinstance(tag_names, str) else tag_names:
             if name in self._ids:
-                raise UsageError(f"the tag {name!r} is there twice: a name has one number")
+                raise UsageError(f"the tag {name!r} appears twice: each name has one number")
             self.add(name)
 
     def add(self, name: str) -> int:
@@ -41,7 +41,7 @@ class TagTable:
     def id(self, name: str | int) -> int:
         """Return the number of a name (a number is taken as it is).
 
-        KeyError with the known names where there is none.
+        KeyError with the known names if there is none.
         """
         if isinstance(name, int):
             if not 0 <= name < RESERVED_TAG:
@@ -55,7 +55,7 @@ class TagTable:
             ) from None
 
     def name(self, tag_id: int) -> str:
-        """Return the name of a number. IndexError where there is none."""
+        """Return the name of a number. IndexError if there is none."""
         if not 0 <= tag_id < len(self._names):
             raise IndexError(f"no tag has the number {tag_id}; there are {len(self._names)}")
         return self._names[tag_id]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from warplens.model.table import PROCESS, THREAD, Column, Table, time
 
 _ID = Column("id", "int64", "Unique in its table; ids grow with start within a process.")
-_START, _END = time("start", "Begin."), time("end", "End.")
-_STACK = Column("stack", "int64", "Innermost frame: key of `frames`; null: none was taken.", nullable=True)
+_START, _END = time("start", "Start."), time("end", "End.")
+_STACK = Column(
+    "stack", "int64", "Innermost frame: key of `frames`; null: no stack was taken.", nullable=True
+)
 _RANGE = Column(
     "range",
     "int64",
@@ -16,52 +18,55 @@ _RANGE = Column(
 
 FRAMES = Table(
     "frames",
-    "The tree of all stacks: each row is a function that its parent called. A stack is the key of its innermost frame.",
+    "The tree of all stacks: each row is a function that its parent called. A stack is the key of "
+    "its innermost frame.",
     (
         Column("frame", "int64", "Key."),
         PROCESS,
         Column("parent", "int64", "Key of the caller's frame; null: the outermost one.", nullable=True),
         Column("depth", "int32", "Frames below it: 0 for the outermost one."),
-        Column("kind", "dict", "`python`, `native`, `kernel` or `task`, where an asyncio task begins."),
+        Column("kind", "dict", "`python`, `native`, `kernel`, or `task` (start of an asyncio task)."),
         Column(
             "function",
             "dict",
-            "Function: qualified name of Python, demangled name of C++. Without a symbol: `[file]+0x12`, where it begins, "
-            "or `[file]`; `[generated code]`.",
+            "Function: qualified name (Python) or demangled name (C++). Without a symbol: "
+            "`[file]+0x12` (its start), `[file]` or `[generated code]`.",
         ),
         Column(
             "module",
             "dict",
-            "File name of the library or program; `[kernel]` or `[its module]` of the kernel; null for Python.",
+            "File name of the library or program; `[kernel]` or `[its module]` of the kernel; null "
+            "for Python.",
             nullable=True,
         ),
         Column("file", "dict", "Source file.", nullable=True),
         Column("line", "int32", "Line in it.", nullable=True),
-        Column("first_line", "int32", "Line where the function begins.", nullable=True),
+        Column("first_line", "int32", "First line of the function.", nullable=True),
         Column(
             "address",
             "uint64",
-            "Of native code: address in its file; of the kernel: where it ran.",
+            "Native code: address in its file. Kernel: address that ran.",
             nullable=True,
         ),
-        Column("path", "dict", "Of native code: the file that it is in.", nullable=True),
-        Column("build_id", "dict", "Of that file, in hexadecimal digits.", nullable=True),
+        Column("path", "dict", "Native code: its file.", nullable=True),
+        Column("build_id", "dict", "Build id of that file, in hexadecimal digits.", nullable=True),
     ),
     sort=("frame",),
 )
 SAMPLES = Table(
     "samples",
-    "What threads were seen to do: consecutive ticks with the same stack are one row.",
+    "Sampled stacks of threads; consecutive ticks with the same stack are one row.",
     (
         _ID,
         PROCESS,
         THREAD,
-        time("start", "First tick that saw it."),
-        time("end", "Last one."),
+        time("start", "First tick with this stack."),
+        time("end", "Last tick with this stack."),
         Column(
             "kind",
             "dict",
-            "`python` (by the clock, whether the thread ran or not) or `native` (by perf, while it ran).",
+            "`python` (sampled by the clock, running or waiting) or `native` (sampled by perf, while "
+            "running).",
         ),
         Column("count", "int64", "Ticks.", spread=True),
         Column(
@@ -75,27 +80,29 @@ SAMPLES = Table(
         Column(
             "late",
             "bool",
-            "Of `native`: the Python frames were read too late to be sure of them.",
+            "`native` only: the Python frames were read late and may be wrong.",
             nullable=True,
         ),
-        Column("cut", "bool", "The stack is deeper than what was read of it.", nullable=True),
+        Column("cut", "bool", "The stack is deeper than the part that was read.", nullable=True),
         Column(
             "exception",
             "bool",
-            "Of `python`: the thread handled an exception: it was in an `except` block, or in what that called.",
+            "`python` only: the thread handled an exception (it was in an `except` block or a "
+            "function called from there).",
             nullable=True,
         ),
         Column(
             "opcode",
             "dict",
-            "Of `python`, with `--python-sampling-opcodes`: instruction of the innermost Python frame as it stood in memory, as that "
-            "Python calls it; a number where it did not say its names.",
+            "`python` with `--python-sampling-opcodes`: instruction of the innermost Python frame, "
+            "by the name that this Python gives it; a number if the names are unknown.",
             nullable=True,
         ),
         Column(
             "specialised",
             "bool",
-            "Of `opcode`: true: a form for the types that it met; false: the general form of an instruction that has such; null: no such.",
+            "True: `opcode` is a form specialised for the observed types. False: the general form of "
+            "such an instruction. Null: no specialised form exists.",
             nullable=True,
         ),
         _RANGE,
@@ -105,31 +112,32 @@ SAMPLES = Table(
 )
 TASK_SAMPLES = Table(
     "task_samples",
-    "What asyncio tasks were seen to do or to await: consecutive ticks with the same stack are one row.",
+    "Sampled stacks of asyncio tasks, running or awaiting; consecutive ticks with the same stack are "
+    "one row.",
     (
         _ID,
         PROCESS,
         THREAD,
-        time("start", "First tick that saw it."),
-        time("end", "The tick that saw something else."),
+        time("start", "First tick with this stack."),
+        time("end", "First tick with another stack."),
         Column("task", "dict", "Name of the task.", nullable=True),
-        Column("number", "int64", "Tells tasks of one name apart: the number of the task in its process."),
-        Column("state", "dict", "`running`, `ready` (it waits for its turn) or `awaiting`."),
+        Column("number", "int64", "Number of the task in its process; distinguishes tasks of one name."),
+        Column("state", "dict", "`running`, `ready` (waits for its turn) or `awaiting`."),
         Column(
             "doing",
             "dict",
-            "Innermost function that it was in; where it awaits a task that was seen, this task, and how many of other names.",
+            "Innermost function; if it awaits sampled tasks, one of them and the number of others.",
             nullable=True,
         ),
         Column(
             "depth",
             "int32",
-            "Lane on the thread, from 0, which the task has for all its life; no two tasks of a lane overlap.",
+            "Lane of the task on its thread, from 0; tasks of one lane never overlap.",
         ),
         Column(
             "outer",
             "bool",
-            "It awaits another task, whose stack stands on its own: sums of all tasks leave it out.",
+            "It awaits another sampled task; sums over all tasks exclude it.",
         ),
         Column("count", "int64", "Ticks.", spread=True),
         Column(
@@ -154,12 +162,13 @@ THREAD_STATES = Table(
         Column(
             "exact",
             "bool",
-            "True: from the scheduler's switches; false: from what it had counted between two looks.",
+            "True: from context switches. False: from differences of the scheduler's counters "
+            "between two readings.",
         ),
         Column(
             "reason",
             "dict",
-            "Of `blocked`: the OS call, or `GIL`, that it was in when it stopped.",
+            "`blocked` only: the OS call, or `GIL`, in which it stopped.",
             nullable=True,
         ),
     ),
@@ -168,7 +177,7 @@ THREAD_STATES = Table(
 )
 OSRT = Table(
     "osrt",
-    "Calls of the C library that took longer than the threshold; with --osrt-file-access those on files, however short.",
+    "C library calls longer than the threshold; with --osrt-file-access, also all file calls.",
     (
         _ID,
         PROCESS,
@@ -181,20 +190,20 @@ OSRT = Table(
             "dict",
             "`file`, `socket`, `wait for events`, `sleep`, `lock`, `process`, `memory`, `signal` or `other`.",
         ),
-        Column("result", "int64", "What it returned."),
-        Column("error", "dict", "`EAGAIN` and the like; null: it succeeded.", nullable=True),
+        Column("result", "int64", "Return value."),
+        Column("error", "dict", "Error name, e.g. `EAGAIN`; null: success.", nullable=True),
         Column("fd", "int32", "Descriptor.", nullable=True),
         Column(
             "target",
             "dict",
-            "What it was about: path, `socket 127.0.0.1:80 (TCP)`, `unix /run/x`, `pipe`, program.",
+            "Object of the call: path, `socket 127.0.0.1:80 (TCP)`, `unix /run/x`, `pipe`, program.",
             nullable=True,
         ),
         Column("bytes", "int64", "Bytes that it moved, or mapped.", nullable=True, unit="bytes"),
         Column(
             "object",
             "uint64",
-            "Address of the mutex, condition, semaphore, … that it waited for.",
+            "Address of the awaited mutex, condition, semaphore, ….",
             nullable=True,
         ),
         _STACK,
@@ -205,7 +214,7 @@ OSRT = Table(
 )
 FILE_ACCESS = Table(
     "file_access",
-    "The calls of `osrt` that are on files, or on what may be one.",
+    "Calls of `osrt` on files, or on descriptors that may be files.",
     (
         _ID,
         PROCESS,
@@ -214,12 +223,12 @@ FILE_ACCESS = Table(
         _END,
         Column("name", "dict", "Function, e.g. `read`."),
         Column("operation", "dict", "`open`, `close`, `read`, `write`, `sync`, `seek` or `other`."),
-        Column("path", "dict", "File; null: not known.", nullable=True),
+        Column("path", "dict", "File; null: unknown.", nullable=True),
         Column("fd", "int32", "Descriptor.", nullable=True),
         Column("bytes", "int64", "Bytes that were moved.", nullable=True, unit="bytes"),
         Column("asked", "int64", "Requested bytes.", nullable=True, unit="bytes"),
-        Column("flags", "string", "Of open: `O_RDONLY|O_CLOEXEC` and the like.", nullable=True),
-        Column("error", "dict", "`ENOENT` and the like; null: it succeeded.", nullable=True),
+        Column("flags", "string", "Flags of open, e.g. `O_RDONLY|O_CLOEXEC`.", nullable=True),
+        Column("error", "dict", "Error name, e.g. `ENOENT`; null: success.", nullable=True),
     ),
     sort=("process", "start"),
     happens=True,
@@ -235,14 +244,14 @@ GC = Table(
         _END,
         Column("generation", "int32", "0, 1 or 2; 2 = all objects."),
         Column("collected", "int64", "Objects that were freed."),
-        Column("uncollectable", "int64", "Objects that could not be."),
+        Column("uncollectable", "int64", "Objects that could not be freed."),
     ),
     sort=("process", "start"),
     happens=True,
 )
 GIL = Table(
     "gil",
-    "Who held Python's global lock, and who waited for it, longer than the threshold; `brief`: sums of what was shorter.",
+    "Holds of Python's global lock and waits for it above the threshold; `brief`: sums of shorter ones.",
     (
         _ID,
         PROCESS,
@@ -251,9 +260,9 @@ GIL = Table(
         _END,
         Column("state", "dict", "`hold`, `wait` or `brief`."),
         Column("held", "int64", "Time that the lock was held.", unit="ns", spread=True),
-        Column("waited", "int64", "Time that was waited for it.", unit="ns", spread=True),
-        Column("holds", "int64", "How many holds."),
-        Column("waits", "int64", "How many waits."),
+        Column("waited", "int64", "Time of waiting for the lock.", unit="ns", spread=True),
+        Column("holds", "int64", "Number of holds."),
+        Column("waits", "int64", "Number of waits."),
         Column("interpreter", "int32", "Number of the interpreter, 0 = the main one."),
     ),
     sort=("process", "start"),
@@ -261,7 +270,8 @@ GIL = Table(
 )
 PYTHON_CALLS = Table(
     "python_calls",
-    "Calls of Python functions that were traced; exceptions, warnings, tasks of executors; without a GIL, the waits of threads.",
+    "Traced calls of Python functions; exceptions, warnings, tasks of executors; without a GIL, "
+    "waits of threads.",
     (
         _ID,
         PROCESS,
@@ -272,15 +282,16 @@ PYTHON_CALLS = Table(
         Column(
             "name",
             "dict",
-            "Qualified name of the function, or the type of the exception, warning or object whose lock was waited for.",
+            "Qualified name of the function, or type of the exception, the warning, or the object "
+            "with the awaited lock.",
         ),
         Column("file", "dict", "Source file.", nullable=True),
         Column("line", "int32", "Line in it.", nullable=True),
         Column("color", "uint32", "ARGB, if a colour was requested.", nullable=True),
         Column("depth", "int32", "Traced calls of the thread around it."),
         Column("parent", "int64", "Id of the traced call around it.", nullable=True),
-        Column("clipped", "bool", "It had begun before the recording, or was still running at its end."),
-        Column("failed", "bool", "It ended by an exception.", nullable=True),
+        Column("clipped", "bool", "It began before the recording, or was still running at its end."),
+        Column("failed", "bool", "It ended with an exception.", nullable=True),
         _RANGE,
     ),
     sort=("process", "start"),
@@ -296,10 +307,10 @@ IMPORTS = Table(
         _START,
         _END,
         Column("name", "dict", "Module."),
-        Column("self", "int64", "Time without that of the modules that it imported.", unit="ns"),
+        Column("self", "int64", "Time without the modules that it imported.", unit="ns"),
         Column("depth", "int32", "Imports around it."),
         Column("parent", "int64", "Id of the import around it.", nullable=True),
-        Column("failed", "bool", "The import raised."),
+        Column("failed", "bool", "The import raised an exception."),
     ),
     sort=("process", "start"),
     happens=True,

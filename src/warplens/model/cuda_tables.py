@@ -16,16 +16,12 @@ _STREAM = Column("stream", "int64", "CUDA stream: with `process` the key of `str
 _CORRELATION = Column(
     "correlation",
     "int64",
-    "CUPTI's number of the API call, unique in its process; null where there was none.",
+    "CUPTI's number of the API call, unique in its process; null if there was none.",
     nullable=True,
 )
-_API = Column(
-    "api", "int64", "Id of the API call in `cuda_api`; null where that was not recorded.", nullable=True
-)
+_API = Column("api", "int64", "Id of the API call in `cuda_api`; null if it was not recorded.", nullable=True)
 _GRAPH = (
-    Column(
-        "graph", "int64", "CUPTI's number of the executable graph that it was launched with.", nullable=True
-    ),
+    Column("graph", "int64", "CUPTI's number of the executable graph that launched it.", nullable=True),
     Column("graph_node", "int64", "CUPTI's number of the node in that graph.", nullable=True),
 )
 _WHAT_RAN = (
@@ -34,8 +30,8 @@ _WHAT_RAN = (
     _DEVICE,
     _CONTEXT,
     _STREAM,
-    time("start", "When it began on the GPU."),
-    time("end", "When it ended."),
+    time("start", "Start on the GPU."),
+    time("end", "End on the GPU."),
 )
 
 CUDA_API = Table(
@@ -45,15 +41,16 @@ CUDA_API = Table(
         _ID,
         PROCESS,
         THREAD,
-        time("start", "Begin of the call."),
-        time("end", "Return of the call: the GPU may run what it launched much later."),
+        time("start", "Start of the call."),
+        time("end", "Return of the call; the GPU may run its work much later."),
         Column("api", "dict", "`runtime` or `driver`."),
         Column(
             "name",
             "dict",
-            "Function, without the version that the runtime appends and without leading underscores, e.g. `cudaLaunchKernel`.",
+            "Function, without the version that the runtime appends and without leading "
+            "underscores, e.g. `cudaLaunchKernel`.",
         ),
-        Column("result", "int32", "What it returned: 0 = success."),
+        Column("result", "int32", "Return value; 0 = success."),
         Column("correlation", "int64", "CUPTI's number of the call, unique in its process."),
         Column(
             "range",
@@ -64,7 +61,7 @@ CUDA_API = Table(
         Column(
             "stack",
             "int64",
-            "With --cudabacktrace, of long calls: innermost frame of their stack, key of `frames`.",
+            "Long calls with --cudabacktrace: innermost frame of the stack, key of `frames`.",
             nullable=True,
         ),
     ),
@@ -80,7 +77,7 @@ KERNELS = Table(
             "name", "dict", "Short name: the function, without namespaces, template arguments and parameters."
         ),
         Column("demangled", "dict", "Full name."),
-        Column("mangled", "dict", "Name as in the binary, where it is known.", nullable=True),
+        Column("mangled", "dict", "Name in the binary, if known.", nullable=True),
         _API,
         _CORRELATION,
         *(Column(f"grid_{axis}", "int32", f"Blocks in {axis}.") for axis in "xyz"),
@@ -89,22 +86,18 @@ KERNELS = Table(
             Column(f"cluster_{axis}", "int32", f"Blocks of a cluster in {axis}.", nullable=True)
             for axis in "xyz"
         ),
-        Column("registers", "int32", "Registers of each thread."),
-        Column(
-            "static_shared", "int64", "Shared memory of each block that the kernel declares.", unit="bytes"
-        ),
-        Column(
-            "dynamic_shared", "int64", "Shared memory of each block that the launch asks for.", unit="bytes"
-        ),
+        Column("registers", "int32", "Registers per thread."),
+        Column("static_shared", "int64", "Shared memory per block, declared by the kernel.", unit="bytes"),
+        Column("dynamic_shared", "int64", "Shared memory per block, requested by the launch.", unit="bytes"),
         Column(
             "shared_executed",
             "int64",
-            "Shared memory that the hardware set aside for each block.",
+            "Shared memory per block, reserved by the hardware.",
             nullable=True,
             unit="bytes",
         ),
-        Column("local_per_thread", "int64", "Local memory of each thread.", nullable=True, unit="bytes"),
-        Column("local_total", "int64", "Local memory in all.", nullable=True, unit="bytes"),
+        Column("local_per_thread", "int64", "Local memory per thread.", nullable=True, unit="bytes"),
+        Column("local_total", "int64", "Local memory in total.", nullable=True, unit="bytes"),
         Column(
             "launch_type", "dict", "`regular`, `cooperative`, `cooperative multi-device`, …", nullable=True
         ),
@@ -116,10 +109,10 @@ KERNELS = Table(
 )
 MEMCPYS = Table(
     "memcpys",
-    "Copies of memory that a GPU took part in.",
+    "Memory copies with a GPU as source, destination or engine.",
     (
         *_WHAT_RAN,
-        Column("bytes", "int64", "How much.", unit="bytes"),
+        Column("bytes", "int64", "Size.", unit="bytes"),
         Column(
             "kind",
             "dict",
@@ -128,19 +121,19 @@ MEMCPYS = Table(
         Column(
             "source_kind",
             "dict",
-            "Memory it came from: `Pageable`, `Pinned`, `Device`, `Array`, `Managed`, …",
+            "Source memory: `Pageable`, `Pinned`, `Device`, `Array`, `Managed`, …",
             nullable=True,
         ),
-        Column("destination_kind", "dict", "Memory it went to.", nullable=True),
+        Column("destination_kind", "dict", "Destination memory.", nullable=True),
         Column(
             "source_device",
             "int32",
-            "Device it came from; null where the copy is not between devices.",
+            "Source device; null if the copy is not between devices.",
             nullable=True,
         ),
-        Column("destination_device", "int32", "Device it went to.", nullable=True),
+        Column("destination_device", "int32", "Destination device.", nullable=True),
         Column("asynchronous", "bool", "False: the call waited for it.", nullable=True),
-        Column("copies", "int64", "How many copies were taken together.", nullable=True),
+        Column("copies", "int64", "Number of copies in this row.", nullable=True),
         _API,
         _CORRELATION,
         *_GRAPH,
@@ -151,12 +144,12 @@ MEMCPYS = Table(
 )
 MEMSETS = Table(
     "memsets",
-    "Memory that was set by a GPU.",
+    "Memsets by a GPU.",
     (
         *_WHAT_RAN,
-        Column("bytes", "int64", "How much.", unit="bytes"),
-        Column("value", "int64", "What each element was set to."),
-        Column("memory_kind", "dict", "Which memory: `Device`, `Pinned`, `Managed`, …", nullable=True),
+        Column("bytes", "int64", "Size.", unit="bytes"),
+        Column("value", "int64", "Value of each element."),
+        Column("memory_kind", "dict", "Kind of memory: `Device`, `Pinned`, `Managed`, …", nullable=True),
         _API,
         _CORRELATION,
         *_GRAPH,
@@ -167,7 +160,8 @@ MEMSETS = Table(
 )
 GRAPHS = Table(
     "graphs",
-    "Launches of CUDA graphs as a whole; with --cuda-graph-trace=node their kernels and copies are there instead.",
+    "Launches of CUDA graphs as a whole; with --cuda-graph-trace=node, the report has their kernels "
+    "and copies instead.",
     (
         *_WHAT_RAN,
         Column("graph", "int64", "CUPTI's number of the graph.", nullable=True),
@@ -181,20 +175,20 @@ GRAPHS = Table(
 )
 SYNCS = Table(
     "syncs",
-    "Waits for the GPU: the host's, and those of a stream for an event.",
+    "Waits of the host for the GPU, and of a stream for an event.",
     (
         _ID,
         PROCESS,
-        time("start", "Begin of the wait."),
+        time("start", "Start of the wait."),
         time("end", "End of the wait."),
         Column("kind", "dict", "`Event`, `Stream wait event`, `Stream` or `Context` (the whole device)."),
         Column("context", "int64", "CUDA context.", nullable=True),
-        Column("stream", "int64", "CUDA stream, where it is about one.", nullable=True),
-        Column("event", "int64", "CUPTI's number of the CUDA event, where it is about one.", nullable=True),
+        Column("stream", "int64", "CUDA stream, if the wait is for one.", nullable=True),
+        Column("event", "int64", "CUPTI's number of the CUDA event, if the wait is for one.", nullable=True),
         Column(
             "event_sync",
             "int64",
-            "Which of the event's records it waits for: `event_sync` in `cuda_events`.",
+            "The awaited record of the event: `event_sync` in `cuda_events`.",
             nullable=True,
         ),
         _API,
@@ -214,7 +208,7 @@ CUDA_EVENTS = Table(
         _STREAM,
         time(
             "start",
-            "When the GPU came to it; where that is not known, the begin of the API call.",
+            "Time at which the GPU reached it; if unknown, the start of the API call.",
             nullable=True,
         ),
         Column("event", "int64", "CUPTI's number of the CUDA event."),
@@ -228,29 +222,30 @@ CUDA_EVENTS = Table(
 )
 GPU_MEMORY = Table(
     "gpu_memory",
-    "Memory that the program got from CUDA and gave back. Allocators of frameworks keep what they get: this is not what tensors take.",
+    "Memory that the program allocated from CUDA and freed. Frameworks keep memory for reuse: this "
+    "is not the memory of tensors.",
     (
         _ID,
         PROCESS,
         Column("device", "int32", "CUDA's number of the device.", nullable=True),
         Column("context", "int64", "CUDA context.", nullable=True),
-        Column("stream", "int64", "CUDA stream, of stream-ordered operations.", nullable=True),
-        time("start", "When."),
+        Column("stream", "int64", "CUDA stream; only for stream-ordered operations.", nullable=True),
+        time("start", "Time of the event."),
         Column("operation", "dict", "`allocate`, `free`, `pool create`, `pool destroy` or `pool trim`."),
         Column("kind", "dict", "Memory: `Device`, `Pinned`, `Managed`, …", nullable=True),
         Column("address", "uint64", "Address."),
-        Column("bytes", "int64", "How much; of a free, what the allocation had.", unit="bytes"),
+        Column("bytes", "int64", "Size; for a free, the size of the allocation.", unit="bytes"),
         Column(
             "total",
             "int64",
-            "Memory of this kind that the process has on the device after it.",
+            "Memory of this kind that the process has on the device afterwards.",
             nullable=True,
             unit="bytes",
         ),
-        Column("pool", "uint64", "Address of the pool it came from.", nullable=True),
-        Column("pool_size", "int64", "What the pool has.", nullable=True, unit="bytes"),
-        Column("pool_used", "int64", "What of the pool is given out.", nullable=True, unit="bytes"),
-        Column("name", "dict", "Who allocated, where CUPTI says so.", nullable=True),
+        Column("pool", "uint64", "Address of its pool.", nullable=True),
+        Column("pool_size", "int64", "Size of the pool.", nullable=True, unit="bytes"),
+        Column("pool_used", "int64", "Allocated part of the pool.", nullable=True, unit="bytes"),
+        Column("name", "dict", "Allocating component, if CUPTI reports it.", nullable=True),
         _API,
         _CORRELATION,
     ),
@@ -263,32 +258,33 @@ UM_EVENTS = Table(
     (
         _ID,
         PROCESS,
-        time("start", "Begin."),
+        time("start", "Start."),
         time("end", "End."),
         Column(
             "kind",
             "dict",
-            "`HtoD`, `DtoH`, `DtoD` (migrations), `CPU page fault`, `GPU page fault`, `thrashing`, `throttling`, `remote map`.",
+            "`HtoD`, `DtoH`, `DtoD` (migrations), `CPU page fault`, `GPU page fault`, `thrashing`, "
+            "`throttling`, `remote map`.",
         ),
         Column(
-            "device", "int32", "CUDA's number of the device; null where no device is meant.", nullable=True
+            "device", "int32", "CUDA's number of the device; null if it concerns no device.", nullable=True
         ),
-        Column("source", "int32", "Device that pages came from; null: the host.", nullable=True),
-        Column("destination", "int32", "Device that pages went to; null: the host.", nullable=True),
+        Column("source", "int32", "Source device of the pages; null: the host.", nullable=True),
+        Column("destination", "int32", "Destination device of the pages; null: the host.", nullable=True),
         Column("address", "uint64", "First address."),
-        Column("bytes", "int64", "What moved; null where nothing does.", nullable=True, unit="bytes"),
-        Column("faults", "int64", "How many faults it stands for.", nullable=True),
+        Column("bytes", "int64", "Bytes that moved; null if none.", nullable=True, unit="bytes"),
+        Column("faults", "int64", "Number of faults in this row.", nullable=True),
         Column(
             "cause",
             "dict",
-            "Why pages moved: `user`, `coherence`, `prefetch`, `eviction`, `access counters`; "
-            "how a fault accessed: `read`, `write`, `atomic`, `prefetch`.",
+            "Cause of a migration: `user`, `coherence`, `prefetch`, `eviction`, `access counters`; "
+            "access of a fault: `read`, `write`, `atomic`, `prefetch`.",
             nullable=True,
         ),
         Column(
             "instruction",
             "dict",
-            "Of a CPU page fault: the function, or address, that touched the page.",
+            "CPU page faults only: the function, or address, that touched the page.",
             nullable=True,
         ),
     ),
@@ -297,19 +293,20 @@ UM_EVENTS = Table(
 )
 OVERHEAD = Table(
     "overhead",
-    "Time that the driver or the recording itself took: compiling, loading modules, flushing buffers.",
+    "Time taken by the driver or by the recording itself: compiling, loading modules, flushing buffers.",
     (
         _ID,
         PROCESS,
-        Column("thread", "int64", "Key of `threads`, where it is a thread of the program.", nullable=True),
-        time("start", "Begin."),
+        Column("thread", "int64", "Key of `threads`, if it is a thread of the program.", nullable=True),
+        time("start", "Start."),
         time("end", "End."),
         Column(
             "kind",
             "dict",
-            "`Driver compiler`, `Buffer flush`, `Instrumentation`, `Resource`, `Module loading`, `Lazy function loading`, `JIT …`, …",
+            "`Driver compiler`, `Buffer flush`, `Instrumentation`, `Resource`, `Module loading`, "
+            "`Lazy function loading`, `JIT …`, …",
         ),
-        Column("name", "dict", "What it was about, where known.", nullable=True),
+        Column("name", "dict", "Subject, if known.", nullable=True),
         _CORRELATION,
     ),
     sort=("process", "start"),
@@ -317,10 +314,12 @@ OVERHEAD = Table(
 )
 EXTERNAL_IDS = Table(
     "external_ids",
-    "Which operation of a framework an API call belongs to, where the framework told CUPTI.",
+    "Framework operations of API calls, if the framework reported them to CUPTI.",
     (
         PROCESS,
-        Column("kind", "dict", "Whose number it is: `custom0`, `custom1`, `custom2`, `OpenACC`, `unknown`."),
+        Column(
+            "kind", "dict", "Source of the number: `custom0`, `custom1`, `custom2`, `OpenACC`, `unknown`."
+        ),
         Column("external", "uint64", "The framework's number."),
         _API,
         _CORRELATION,
@@ -332,9 +331,9 @@ GPU_METRICS = Table(
     "Values of the GPUs' counters, sampled by the launcher: whole devices, with the work of every process.",
     (
         Column("host", "string", "Host name."),
-        Column("gpu", "int32", "Number of the GPU on its host, as nvidia-smi has it."),
-        Column("uuid", "dict", "`GPU-…`: the same in `devices`.", nullable=True),
-        time("start", "When it was read; the value holds since the reading before."),
+        Column("gpu", "int32", "Number of the GPU on its host, as in nvidia-smi."),
+        Column("uuid", "dict", "`GPU-…`: key that `devices` also has.", nullable=True),
+        time("start", "Time of the reading; the value holds since the previous reading."),
         Column("metric", "dict", "Name, e.g. `GPU Utilization`, `SM Active`, `Memory Used`, `Power`."),
         Column("unit", "dict", "`%`, `bytes`, `bytes/s`, `W`, `MHz`, `C` or empty."),
         Column("value", "float64", "Value."),
@@ -351,12 +350,12 @@ DEVICES = Table(
         Column("name", "string", "Product name."),
         Column("uuid", "string", "`GPU-…`: the same device in all processes.", nullable=True),
         Column("bus", "string", "PCI address, `0000:0f:00.0`.", nullable=True),
-        Column("compute_major", "int32", "Compute capability.", nullable=True),
-        Column("compute_minor", "int32", "Compute capability, behind the point.", nullable=True),
+        Column("compute_major", "int32", "Compute capability, major number.", nullable=True),
+        Column("compute_minor", "int32", "Compute capability, minor number.", nullable=True),
         Column("multiprocessors", "int32", "Streaming multiprocessors.", nullable=True),
         Column("memory", "int64", "Global memory.", nullable=True, unit="bytes"),
         Column("memory_bandwidth", "int64", "Peak, bytes/s.", nullable=True),
-        Column("clock", "int64", "Core clock at its highest, Hz.", nullable=True),
+        Column("clock", "int64", "Maximum core clock, Hz.", nullable=True),
         Column("l2_size", "int64", "L2 cache.", nullable=True, unit="bytes"),
     ),
     sort=("process", "device"),
@@ -380,7 +379,7 @@ STREAMS = Table(
         PROCESS,
         Column("context", "int64", "CUDA context."),
         Column("stream", "int64", "Key, with `process`."),
-        Column("priority", "int32", "Lower numbers first.", nullable=True),
+        Column("priority", "int32", "Priority; lower numbers run first.", nullable=True),
         Column("kind", "dict", "`default`, `non-blocking` or `null`.", nullable=True),
         Column("name", "string", "Name given through NVTX.", nullable=True),
     ),

@@ -22,19 +22,19 @@ OPS = Table(
         Column("range", "int64", "Its id in `nvtx_ranges`."),
         PROCESS,
         THREAD,
-        time("start", "Begin."),
+        time("start", "Start."),
         time("end", "End."),
-        Column("name", "dict", "What the framework calls it."),
+        Column("name", "dict", "Name in the framework."),
         Column(
             "sequence",
             "int64",
-            "The framework's number that a forward operation shares with its backward operations.",
+            "Number that a forward operation shares with its backward operations.",
             nullable=True,
         ),
         Column(
             "forward",
             "int64",
-            "Of a backward operation: `range` of the forward operation that it belongs to.",
+            "Backward operations only: `range` of their forward operation.",
             nullable=True,
         ),
         Column("backward", "bool", "True: it belongs to the backward pass.", nullable=True),
@@ -42,7 +42,7 @@ OPS = Table(
         Column("shapes", "dict", "Shapes of its inputs, as JSON text: `[[64,512],[512]]`.", nullable=True),
         Column("types", "dict", "Types of its inputs, as JSON text.", nullable=True),
         Column("strides", "dict", "Strides of its inputs, as JSON text.", nullable=True),
-        Column("concrete", "dict", "Values of inputs that are no tensors, as JSON text.", nullable=True),
+        Column("concrete", "dict", "Values of inputs other than tensors, as JSON text.", nullable=True),
         Column("stack", "int64", "Innermost frame of the call: key of `frames`.", nullable=True),
     ),
     sort=("process", "start"),
@@ -50,14 +50,14 @@ OPS = Table(
 )
 COLLECTIVES = Table(
     "collectives",
-    "Collective operations, with their requests: communication between the ranks of a group.",
+    "Collective operations: communication between the ranks of a group.",
     (
         _ID,
         PROCESS,
-        time("start", "Begin on the GPU; where that is not known, on the host."),
+        time("start", "Start on the GPU; if unknown, on the host."),
         time("end", "End there."),
         Column("kernel", "int64", "Id of its kernel in `kernels`.", nullable=True),
-        Column("range", "int64", "Id of the range in `nvtx_ranges` that it was started in.", nullable=True),
+        Column("range", "int64", "Id of the range in `nvtx_ranges` that started it.", nullable=True),
         Column("name", "dict", "`all_reduce`, `all_gather`, `send`, …"),
         Column("group", "dict", "Name of the process group.", nullable=True),
         Column("group_size", "int32", "Ranks in it.", nullable=True),
@@ -67,15 +67,15 @@ COLLECTIVES = Table(
             "Number of the operation within its group: the same on all of its ranks.",
             nullable=True,
         ),
-        Column("bytes_in", "int64", "What the rank gave.", nullable=True, unit="bytes"),
-        Column("bytes_out", "int64", "What the rank got.", nullable=True, unit="bytes"),
-        Column("elements_in", "int64", "Elements that it gave.", nullable=True),
-        Column("elements_out", "int64", "Elements that it got.", nullable=True),
+        Column("bytes_in", "int64", "Input of the rank.", nullable=True, unit="bytes"),
+        Column("bytes_out", "int64", "Output of the rank.", nullable=True, unit="bytes"),
+        Column("elements_in", "int64", "Elements of the input.", nullable=True),
+        Column("elements_out", "int64", "Elements of the output.", nullable=True),
         Column("type", "dict", "Type of the elements, e.g. `BFloat16`.", nullable=True),
         Column(
             "peers",
             "dict",
-            "Ranks of the group, as JSON text; of a long list, as the framework cut it.",
+            "Ranks of the group, as JSON text; the framework may shorten long lists.",
             nullable=True,
         ),
     ),
@@ -84,21 +84,26 @@ COLLECTIVES = Table(
 )
 TENSOR_MEMORY = Table(
     "tensor_memory",
-    "What the allocator of a framework gave to tensors and took back; `gpu_memory` is what CUDA gave to the allocator.",
+    "Tensor memory that a framework's allocator allocated and freed; `gpu_memory` has the "
+    "allocator's own memory.",
     (
         _ID,
         PROCESS,
         THREAD,
-        time("start", "When."),
+        time("start", "Time of the event."),
         Column("device", "int32", "CUDA's number of the device; null: memory of the CPU.", nullable=True),
         Column("device_type", "dict", "`CPU`, `CUDA`, …"),
         Column("address", "uint64", "Address."),
-        Column("bytes", "int64", "How much; negative: it was freed.", unit="bytes"),
+        Column("bytes", "int64", "Size; negative: freed.", unit="bytes"),
         Column(
-            "allocated", "int64", "What tensors have on the device after it.", nullable=True, unit="bytes"
+            "allocated", "int64", "Memory of tensors on the device afterwards.", nullable=True, unit="bytes"
         ),
         Column(
-            "reserved", "int64", "What the allocator has on the device after it.", nullable=True, unit="bytes"
+            "reserved",
+            "int64",
+            "Memory of the allocator on the device afterwards.",
+            nullable=True,
+            unit="bytes",
         ),
         _WITHIN,
         Column("stack", "int64", "Innermost frame of the allocation: key of `frames`.", nullable=True),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from warplens.model.table import Column, Table, time
 
-_SELF = "of the process itself, as it was at its end; null where it was killed."
+_SELF = "of the process itself, read at its end; null if it was killed."
 USAGE = (
     Column("max_rss", "int64", f"Most resident memory {_SELF}", unit="bytes", nullable=True),
     Column("user_time", "int64", f"CPU time in the program {_SELF}", unit="ns", nullable=True),
@@ -24,7 +24,8 @@ USAGE = (
 )
 HOST_METRICS = Table(
     "host_metrics",
-    "Resident memory of each process and the load of the machine over time, read by the launcher a few times a second.",
+    "Resident memory of each process and the load of the machine over time, read by the launcher a "
+    "few times a second.",
     (
         Column("host", "string", "Host name."),
         Column("process", "int64", "Key of `processes`; null: of the whole machine.", nullable=True),
@@ -32,7 +33,8 @@ HOST_METRICS = Table(
         Column(
             "metric",
             "dict",
-            "`RSS` of a process; `CPU Load` of the machine: CPU time used since the reading before, by anybody.",
+            "`RSS` of a process; `CPU Load` of the machine: CPU time of all programs since the "
+            "previous reading.",
         ),
         Column("unit", "dict", "`bytes` or `%` (100: all CPUs)."),
         Column("value", "float64", "Value."),

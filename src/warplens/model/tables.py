@@ -16,14 +16,15 @@ __all__ = ["TABLES", "Column", "Table"]
 
 PROCESSES = Table(
     "processes",
-    "Every process of the program, one row for each program that ran in it; the primary process is the one that was launched.",
+    "All processes of the run, one row for each program that ran in a process; the primary process "
+    "is the launched one.",
     (
         PROCESS,
         Column("pid", "int32", "System process id."),
         Column(
             "parent",
             "int64",
-            "Key of the process that it comes from, where that is known; of what another program became by exec, that program's.",
+            "Key of the parent process, if known; after an exec, key of the previous program in the process.",
             nullable=True,
         ),
         Column("parent_pid", "int32", "System id of the parent process."),
@@ -32,52 +33,54 @@ PROCESSES = Table(
         Column("local_rank", "int32", "Rank on its host.", nullable=True),
         Column("executable", "string", "Path of the program."),
         Column("command", "string", "Command line, shell-quoted. The environment is never recorded."),
-        time("start", "When the process began; where that is not known, when the agent started in it."),
+        time("start", "Start of the process; if unknown, start of the agent in it."),
         time(
             "end",
-            "When the process ended, or became another program; else when it was last seen to write, or the recording ended.",
+            "End of the process, or the time of its exec; if unknown, its last write or the end of "
+            "the recording.",
         ),
-        Column("primary", "bool", "True for the launched process."),
+        Column("primary", "bool", "True: the launched process."),
         Column(
             "exit_status",
             "int32",
-            "Exit status, 128+signal when killed; null where it is not known.",
+            "Exit status, 128+signal if killed; null: unknown.",
             nullable=True,
         ),
         Column(
             "exited",
             "bool",
-            "True when the process ran its exit handlers; false: killed, `os._exit`, or still running.",
+            "True: the process ran its exit handlers. False: killed, `os._exit`, or still running.",
         ),
         Column(
             "name",
             "string",
-            "Short name: of the program, or of the script that it interprets.",
+            "Short name of the program, or of the script that it interprets.",
             nullable=True,
         ),
         Column(
             "began",
             "string",
-            "`launch`, `fork` (goes on with its parent's program), `spawn` (a new process with another program) or `exec` (the "
-            "program of a process made way for this one). Null: not known.",
+            "`launch`, `fork` (continues its parent's program), `spawn` (a new process with another "
+            "program) or `exec` (this program replaced another one in its process). Null: unknown.",
             nullable=True,
         ),
         Column(
             "ended",
             "string",
-            "`exit`, `signal`, `exec` (it became another program, in another row) or `running` when the recording ended. Null: not known.",
+            "`exit`, `signal`, `exec` (another program, in another row, replaced it) or `running` "
+            "(at the end of the recording). Null: unknown.",
             nullable=True,
         ),
         Column(
             "recorded",
             "bool",
-            "True when it recorded something; false: its row is all that there is.",
+            "True: it recorded something. False: this row is all of it.",
             nullable=True,
         ),
         Column(
             "not_recorded",
             "string",
-            "Why nothing was recorded, or the program did not start: `made no NVTX or CUDA call`, `musl`, …",
+            "Reason for a missing recording or a failed start: `made no NVTX or CUDA call`, `musl`, …",
             nullable=True,
         ),
         *USAGE,
@@ -91,17 +94,17 @@ THREADS = Table(
         THREAD,
         PROCESS,
         Column("tid", "int32", "System thread id."),
-        Column("name", "string", "Name given through NVTX, else the system's.", nullable=True),
-        time("start", "First time the agent saw the thread."),
+        Column("name", "string", "Name given through NVTX, or else the system's.", nullable=True),
+        time("start", "First event of the thread in the agent."),
     ),
     sort=("thread",),
 )
 CLOCKS = Table(
     "clocks",
-    "The clocks of each host, read together about once a second by the launcher.",
+    "Clocks of each host, which the launcher reads together about once a second.",
     (
         Column("host", "string", "Host name."),
-        Column("kind", "string", "What the agent reads: `monotonic`, `tsc` or `cntvct`."),
+        Column("kind", "string", "Clock of the agent: `monotonic`, `tsc` or `cntvct`."),
         Column("counter", "uint64", "The counter (ticks; ns for `monotonic`)."),
         Column("monotonic", "int64", "CLOCK_MONOTONIC.", unit="ns"),
         Column("realtime", "int64", "CLOCK_REALTIME, since 1970.", unit="ns"),
@@ -110,20 +113,20 @@ CLOCKS = Table(
 )
 DIAGNOSTICS = Table(
     "diagnostics",
-    "What was lost, guessed or could not be recorded. Nothing is dropped without a row here.",
+    "Losses, estimates and failures of the recording. Nothing is dropped without a row here.",
     (
         Column("severity", "string", "`info`, `warning` or `error`."),
         Column("code", "string", "Stable name of the condition, e.g. `dropped-records`."),
-        Column("source", "string", "The source or stage that says it: `nvtx`, `launcher`, `report`, …"),
-        Column("message", "string", "One sentence: what, where, what to do."),
-        Column("count", "int64", "How many records or events it concerns.", nullable=True),
-        Column("process", "int64", "Key of `processes`, where it concerns one.", nullable=True),
-        time("time", "When, where known.", nullable=True),
+        Column("source", "string", "Reporting source or stage: `nvtx`, `launcher`, `report`, …"),
+        Column("message", "string", "One sentence: what happened, where, what to do."),
+        Column("count", "int64", "Number of affected records or events.", nullable=True),
+        Column("process", "int64", "Key of `processes`, if it concerns one.", nullable=True),
+        time("time", "Time, if known.", nullable=True),
     ),
 )
 TARGETS = Table(
     "targets",
-    "The hosts that were recorded.",
+    "Recorded hosts.",
     (
         Column("host", "string", "Host name."),
         Column("boot_id", "string", "Kernel boot id."),

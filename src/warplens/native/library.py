@@ -16,7 +16,7 @@ from typing import Any
 from warplens.errors import WarplensError
 from warplens.native.values import Handle, Type, type_of
 
-ABI = 8  # what `warplens_desk_abi_version` of door.cpp returns
+ABI = 8  # what `warplens_reader_abi_version` of door.cpp returns
 _NO_MEMORY, _WRONG_ARGUMENT = 1, 2
 
 
@@ -82,18 +82,16 @@ def library() -> dict[str, NativeFunction]:
     """
     suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
     prefix = "" if sys.platform == "win32" else "lib"
-    path = Path(__file__).parents[1] / "_lib" / f"{prefix}warplens_desk{suffix}"
+    path = Path(__file__).parents[1] / "_lib" / f"{prefix}warplens_reader{suffix}"
     try:
         loaded = ctypes.CDLL(str(path))
     except OSError as error:
         raise WarplensError(
             f"cannot load {path}: {error}; build it with `make native` or reinstall warplens"
         ) from error
-    if loaded.warplens_desk_abi_version() != ABI:
-        raise WarplensError(
-            f"{path} belongs to another version of warplens; build it again with `make native`"
-        )
-    table, count = loaded.warplens_desk_functions, ctypes.c_uint64()
+    if loaded.warplens_reader_abi_version() != ABI:
+        raise WarplensError(f"{path} belongs to another version of warplens; rebuild it with `make native`")
+    table, count = loaded.warplens_reader_functions, ctypes.c_uint64()
     table.argtypes, table.restype = [ctypes.c_void_p], ctypes.POINTER(_TableEntry)
     entries = table(ctypes.byref(count))
     functions = [_function(entries[number]) for number in range(count.value)]

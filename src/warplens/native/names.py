@@ -22,7 +22,7 @@ _OPERATORS = (
 
 
 def demangle(name: str) -> str | None:
-    """Return a C++ name as people write it, cut where it gets too long; None where it is no mangled name, or too long a one."""
+    """Return a C++ name as people write it, cut where it gets too long; None if it is no mangled name, or too long a one."""
     raw = name.encode("utf-8", errors="replace")
     if not raw.startswith(b"_Z") or len(raw) > LONGEST_NAME or b"\0" in raw:
         return None

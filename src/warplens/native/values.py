@@ -119,9 +119,9 @@ class _Values(Type):
         if not fits:
             raise TypeError(f"an array of {self._dtype} is needed, not of {value.dtype}")
         if not value.flags.c_contiguous:
-            raise TypeError("the values of the array do not lie side by side")
+            raise TypeError("the values of the array are not contiguous")
         if self._filled and not value.flags.writeable:
-            raise TypeError("the array cannot be written to")
+            raise TypeError("the array is read-only")
         return _Array(value.ctypes.data, value.size)
 
     def take_out(self, raw: _Array, owner: Handle | None) -> npt.NDArray[Any]:

@@ -169,7 +169,7 @@ class EventAttributes:
 
     @property
     def message(self):
-        """The message, None where there is none; takes a str as well."""
+        """The message, None if there is none; takes a str as well."""
         return self._message
 
     @message.setter
@@ -381,7 +381,7 @@ class _Object(_OfDomain, _Block):
 
 
 class Resource(_Object):
-    """Something with a name for tools, of which there is none."""
+    """Something with a name for tools, that do not exist."""
 
     __slots__ = ()
 
@@ -423,7 +423,7 @@ class _Int(int):
 
 def _integer(name, least, greatest):
     kind = f"{'An unsigned' if least == 0 else 'A signed'} {greatest.bit_length() + (least < 0)}-bit integer"
-    text = f"{kind} as a payload; OverflowError where the value does not fit."
+    text = f"{kind} as a payload; OverflowError if the value does not fit."
     return type(name, (_Int,), {"__slots__": (), "__doc__": text, "_range": (least, greatest)})
 
 
@@ -453,7 +453,7 @@ class float64(_Float):
 
 
 class float32(_Float):
-    """A float of 32 bits as a payload; OverflowError where the value is too large."""
+    """A float of 32 bits as a payload; OverflowError if the value is too large."""
 
     __slots__ = ()
 

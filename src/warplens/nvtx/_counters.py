@@ -207,13 +207,14 @@ def numpy_dtype(
         bits = 32 if entry_type in (PayloadEntryType.CATEGORY, PayloadEntryType.COLOR_ARGB) else 64
         if dtype.kind != "u" or dtype.itemsize * 8 != bits or not dtype.isnative:
             raise TypeError(
-                f"{entry_type} needs an unsigned integer of {bits} bits in this machine's byte order, not {dtype}"
+                f"{entry_type} needs an unsigned integer of {bits} bits in this machine's byte "
+                f"order, not {dtype}"
             )
     if counter_semantics is None and entry_kind is None and entry_type is None:
         return dtype
     metadata = dict(dtype.metadata or {})
     if _layouts.METADATA in metadata:
-        warnings.warn("the dtype has NVTX metadata already, which stays as it is", NvtxWarning, stacklevel=2)
+        warnings.warn("the dtype already has NVTX metadata, which stays unchanged", NvtxWarning, stacklevel=2)
         return dtype
     metadata[_layouts.METADATA] = _PayloadMetadata(counter_semantics, entry_kind, entry_type)
     made: numpy.dtype[Any] = numpy.dtype(dtype, metadata=metadata)
@@ -231,7 +232,7 @@ def spec_of(dtype: Any) -> tuple[Spec, Any]:
     """How samples of a dtype are laid out, and the dtype in NumPy's own form where it is NumPy's.
 
     The layout: which class of counter, NVTX's type or a layout, bytes per sample, and (name, kind, offset) of each number
-    in it; those are empty where only NumPy can write one.
+    in it; those are empty if only NumPy can write one.
 
     Raises:
         TypeError: it is none that a counter can have.
@@ -249,13 +250,15 @@ def spec_of(dtype: Any) -> tuple[Spec, Any]:
     numpy = sys.modules.get("numpy")
     if numpy is None:
         raise TypeError(
-            f"a counter's dtype must be int, float or a dict of names and these, not {dtype!r} (for NumPy's, import numpy)"
+            f"a counter's dtype must be int, float or a dict of names and these, not {dtype!r} "
+            "(for NumPy's, import numpy)"
         )
     try:
         made = numpy.dtype(dtype)
     except TypeError:
         raise TypeError(
-            f"a counter's dtype must be int, float, a dict of names and these, or a NumPy dtype, not {dtype!r}"
+            "a counter's dtype must be int, float, a dict of names and these, or a NumPy dtype, "
+            f"not {dtype!r}"
         ) from None
     return _of_numpy(made), made
 
@@ -302,7 +305,8 @@ def _of_numpy(dtype: Any) -> Spec:
         raise TypeError(f"a counter cannot hold {dtype}: it has no bytes")
     if dtype.subdtype is not None and dtype.subdtype[0].names is not None:
         raise TypeError(
-            "Nested counter groups are not supported: a counter's dtype must not be a fixed-size array of a structured dtype"
+            "Nested counter groups are not supported: a counter's dtype must not be a fixed-size "
+            "array of a structured dtype"
         )
     if dtype.names is None:
         kind = _number(dtype.name)
@@ -333,7 +337,7 @@ def _of_numpy(dtype: Any) -> Spec:
 
 
 def pack(value: Any, dtype: Any) -> bytes | None:
-    """Samples as bytes, by NumPy; None where they do not fit the dtype."""
+    """Samples as bytes, by NumPy; None if they do not fit the dtype."""
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return None

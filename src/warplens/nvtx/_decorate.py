@@ -17,7 +17,7 @@ _GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x10
 
 
 def decorate(annotation: annotate, func: Any) -> Any:
-    """`func` so that each call is a range; raises TypeError where it cannot be called."""
+    """`func` so that each call is a range; raises TypeError if it cannot be called."""
     if isinstance(func, (staticmethod, classmethod)):
         return type(func)(decorate(annotation, func.__func__))
     if not callable(func):
@@ -50,7 +50,7 @@ def _code_flags(func: Any) -> int:
     return int(getattr(code, "co_flags", 0))
 
 
-# These are interrupted and go on, so the range is entered from code of their kind: the binding then takes it for one of
+# These are interrupted and continue, so the range is entered from code of their kind: the binding then takes it for one of
 # the task, or of the generator, and not of the thread.
 
 

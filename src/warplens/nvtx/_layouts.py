@@ -96,7 +96,7 @@ def _array(name: str, element: int | Layout, dimensions: int) -> Layout:
 def of_dtype(dtype: Any, dimensions: int) -> tuple[Layout | None, int, bool]:
     """Return layout, kind of a plain number, and whether the array's bytes fit, for a NumPy dtype.
 
-    The layout is None where JSON has to do.
+    The layout is None if JSON has to do.
     """
     element, name = _element(dtype)
     if element is None:
@@ -110,7 +110,7 @@ def of_dtype(dtype: Any, dimensions: int) -> tuple[Layout | None, int, bool]:
 
 
 def _element(dtype: Any) -> tuple[int | Layout | None, str]:
-    """The type of one element, None where there is none, and its name."""
+    """The type of one element, None if there is none, and its name."""
     if dtype.names is not None:
         return _structure(dtype), "struct"
     if dtype.subdtype is not None:
@@ -174,7 +174,7 @@ def _field(name: str, dtype: Any, offset: int) -> Layout | None:
 def metadata_of(dtype: Any) -> tuple[int, int, Layout | None]:
     """Flags, type and semantics that `nvtx.numpy_dtype` gave a dtype.
 
-    0, 0 and None where it gave none.
+    0, 0 and None if it gave none.
     """
     meant = (dtype.metadata or {}).get(METADATA)
     kind, type_ = getattr(meant, "entry_kind", None), getattr(meant, "entry_type", None)
@@ -234,7 +234,7 @@ def _first_block(array: Any) -> Any:
 def array_of(items: tuple[Any, ...]) -> Any:
     """The NumPy array of items that are NumPy's themselves.
 
-    None where they are not, or make no array.
+    None if they are not, or make no array.
     """
     numpy = sys.modules.get("numpy")
     if numpy is None or not any(hasattr(item, "dtype") for item in items[:8]):
@@ -249,7 +249,7 @@ def array_of(items: tuple[Any, ...]) -> Any:
 
 
 def plain_object(payload: Any) -> Any:
-    """A dict, list or number that says what the object holds; None where it does not say."""
+    """A dict, list or number that says what the object holds; None if it does not say."""
     if hasattr(payload, "_asdict"):
         return dict(payload._asdict())
     if hasattr(type(payload), "__dataclass_fields__") and not isinstance(payload, type):
@@ -343,7 +343,7 @@ def _strict(value: Any, above: set[int]) -> Any:
     if value is None or isinstance(value, (str, int)):
         return value
     if id(value) in above:
-        raise ValueError("the payload holds itself")
+        raise ValueError("the payload contains itself")
     above = above | {id(value)}
     if isinstance(value, dict):
         return {

@@ -61,7 +61,7 @@ def color_to_hex(color: object = None) -> int:
     if number is not None:
         return number
     raise TypeError(
-        f"unknown color {color!r}: give one of {', '.join(NAMES)}, '#rrggbb', or an int 0xAARRGGBB"
+        f"unknown color {color!r}: use one of {', '.join(NAMES)}, '#rrggbb', or an int 0xAARRGGBB"
         " (matplotlib's colors work where matplotlib is installed)"
     )
 

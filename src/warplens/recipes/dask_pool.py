@@ -18,7 +18,7 @@ _CONNECT_S = 30
 class DaskPool:
     """The workers of a scheduler: `tcp://HOST:PORT`, `local:N` for N processes here, or a scheduler file.
 
-    Raises UsageError where dask.distributed is not installed or the scheduler does not answer.
+    Raises UsageError if dask.distributed is not installed or the scheduler does not answer.
     """
 
     def __init__(self, address: str | None = None, *, scheduler_file: str | None = None) -> None:
@@ -60,7 +60,7 @@ class DaskPool:
             where = self._scheduler_file or self._address
             raise UsageError(
                 f"the Dask scheduler {where} does not answer: {error}.\n"
-                "Give --dask tcp://HOST:PORT, --dask local:N or --dask-scheduler-file FILE."
+                "Use --dask tcp://HOST:PORT, --dask local:N or --dask-scheduler-file FILE."
             ) from error
 
 

@@ -75,7 +75,7 @@ def run(
 ) -> tuple[Answer, list[BrokenPart]]:
     """Answer a recipe over reports.
 
-    Reports that cannot be read are left out and returned beside the answer. MissingData where none is left.
+    Reports that cannot be read are left out and returned beside the answer. MissingData if none is left.
     """
     question = catalog.find(base.FAMILY, recipe).load()
     work = [

@@ -39,7 +39,7 @@ def merge_of(question: ModuleType) -> Merge:
 
 
 def tree(summaries: Sequence[Summary], merge: Merge) -> Summary:
-    """Merge neighbours until one is left; empty where there is none."""
+    """Merge neighbours until one is left; empty if there is none."""
     level = list(summaries)
     while len(level) > 1:
         level = [

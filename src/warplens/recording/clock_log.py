@@ -29,7 +29,7 @@ class ClockLog:
         self._samples: list[ClockSample] = []
 
     def add(self, sample: ClockSample) -> None:
-        """Write one more line; where there are too many, write the file anew with fewer."""
+        """Write one more line; where there are too many, write the file again with fewer."""
         self._samples.append(sample)
         if len(self._samples) > MOST:
             self._samples = thinned(self._samples, _LATEST, _EARLIER)

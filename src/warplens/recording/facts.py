@@ -17,7 +17,7 @@ def host_name() -> str:
 
 
 def boot_id() -> str:
-    """Return the kernel's boot id: equal boot ids mean one CLOCK_MONOTONIC; empty where unknown."""
+    """Return the kernel's boot id: equal boot ids mean one CLOCK_MONOTONIC; empty if unknown."""
     return _first_line("/proc/sys/kernel/random/boot_id")
 
 

@@ -103,7 +103,8 @@ class Recording:
                     _tell(str(line))
             if died := self._finisher.died:
                 _tell(
-                    f"{self.path} is not finished: its child process ended ({died}). Nothing is lost: whatever opens it finishes it."
+                    f"{self.path} is not finished: its child process ended ({died}). Nothing is lost: "
+                    "the next command that opens it finishes it."
                 )
         return answer
 
@@ -135,7 +136,7 @@ def record(
             train()
         print(recording.path, recording.silent_libraries)
 
-    The report is the one that `warplens profile -o OUTPUT` would write; a child process finishes it while the program goes on.
+    The report is the one that `warplens profile -o OUTPUT` would write; a child process finishes it while the program continues.
     `warplens.open` waits for that, and so does the end of the program. Where a launcher or an outer `record` records
     already, a line on stderr says so and nothing happens: what is in the block is in that report.
 
@@ -146,7 +147,7 @@ def record(
         spool_dir: Record into this directory, on a disk of this node.
         keep_raw: Keep the raw spool in the report.
 
-    Raises, at the start of the block only: ReportError where the report cannot be written, CaptureError where the agent or a
+    Raises, at the start of the block only: ReportError if the report cannot be written, CaptureError where the agent or a
     place for the spool is missing, UsageError for a name that is none. The end of the block never raises: it prints errors on
     stderr, and the next command that opens the report finishes it.
     """
@@ -186,18 +187,21 @@ def begin(recording: Recording) -> None:
     with _lock:
         if recording.path is not None:
             raise UsageError(
-                f"This recording, into {recording.path}, has been made: call record() or start() for another one."
+                f"This recording, into {recording.path}, is finished: call record() or start() for "
+                "another one."
             )
         _finishing[:] = [earlier for earlier in _finishing if not earlier.settled()]
         if _current is not None:
             recording.path = _current.path
             _tell(
-                f"this process is recorded already, into {_current.path}; a second recording in it was ignored."
+                f"this process is recorded already, into {_current.path}; a second recording in it "
+                "was ignored."
             )
             return
         if recorded_by_launcher():
             _tell(
-                "this process is recorded already, by `warplens profile` or its parent; its own recording was ignored."
+                "this process is recorded already, by `warplens profile` or its parent; its own "
+                "recording was ignored."
             )
             return
         if recording._force:
@@ -242,7 +246,8 @@ def end(recording: Recording, *, wait: bool) -> None:
             _finishing.append(recording)
         except Exception as error:
             _tell(
-                f"{recording.path} is not finished: {error}. Nothing is lost: `warplens info` of it, where warplens works, finishes it."
+                f"{recording.path} is not finished: {error}. Nothing is lost: `warplens info` "
+                "finishes it in an environment where warplens works."
             )
             return
     if wait:

@@ -153,7 +153,8 @@ class Run:
             self.facts.note(
                 "warning",
                 "still-running",
-                f"Still running when the recording ended: {names}. What they do from then on is not recorded.",
+                f"Still running when the recording ended: {names}. What they do from then on is "
+                "not recorded.",
                 count=len(still_running),
             )
         if missed := self._monitor.missed_lines:
@@ -195,7 +196,8 @@ class Run:
             return ControlPage(path)
         except OSError as error:
             raise CaptureError(
-                f"Cannot write the control page {path}: {error.strerror}.\nName another directory with {self._wording.spool_dir}."
+                f"Cannot write the control page {path}: {error.strerror}.\nName another directory "
+                f"with {self._wording.spool_dir}."
             ) from error
 
     def _note_counts(self, unheard: int) -> None:
@@ -226,14 +228,17 @@ class Run:
             if "nvtx" not in called:
                 hint = "Record NVTX, too, with -t cuda,nvtx."
             elif off:
-                hint = f"NVTX_DISABLE is set (to {off!r}; any value counts), which switches warplens.nvtx and PyPI nvtx off: unset it."
+                hint = (
+                    f"NVTX_DISABLE is set (to {off!r}; any value counts), which switches "
+                    "warplens.nvtx and PyPI nvtx off: unset it."
+                )
             what = " or ".join(name.upper() for name in called)
             if any(self.facts.traces(name) for name in CPU_TRACES):
                 what += ", and nothing of the CPU side was recorded"
             self.facts.note(
                 "warning",
                 f"no-{called[0]}",
-                f"No process of the program called {what}, so there is nothing to show. {hint}",
+                f"No process of the program called {what}, so the report is empty. {hint}",
             )
 
     def _note_other_tool(self, tool: str | None) -> None:
@@ -241,8 +246,10 @@ class Run:
             self.facts.note(
                 "warning",
                 "nvtx-tool",
-                f"Another NVTX tool, {tool or 'named in WARPLENS_NVTX_CHAIN'}, is configured too, but could not be loaded, or refused. "
-                f"It heard nothing of {count} {'library' if count == 1 else 'libraries'}. Check that NVTX_INJECTION64_PATH names a tool "
+                f"Another NVTX tool, {tool or 'named in WARPLENS_NVTX_CHAIN'}, is configured too, "
+                "but could not be loaded, or refused. "
+                f"It heard nothing of {count} {'library' if count == 1 else 'libraries'}. Check "
+                "that NVTX_INJECTION64_PATH names a tool "
                 "that works by itself.",
                 count=count,
             )
@@ -254,8 +261,9 @@ class Run:
             self.facts.note(
                 "info",
                 "ended-before",
-                f"What {counted(count, 'process')} had recorded was given up: all of them ended before the time that --keep-last keeps, "
-                f"the last of them {last} after the recording began. They are listed, without what they did.",
+                f"What {counted(count, 'process')} had recorded was dropped: all of them ended before "
+                f"the time that --keep-last keeps, the last one {last} after the recording began. The "
+                "report lists them without their events.",
                 count=count,
                 time_ns=self._outdated.newest_ns,
             )
@@ -267,7 +275,8 @@ class Run:
                 "warning",
                 "spool-deleted",
                 f"The spool directory {self._spool} was deleted while the program ran. "
-                f"{rescued} spool files were rescued; processes that began and ended around then may be missing.",
+                f"{rescued} spool files were rescued; processes that began and ended around then "
+                "may be missing.",
                 count=rescued,
             )
         if self._keeper.lost:

@@ -16,7 +16,7 @@ ROOM = 16384  # launch.json is padded to it, so that its end can be written even
 
 
 class RunFacts:
-    """`saved` is False where the facts, diagnostics among them, could not be written into the spool."""
+    """`saved` is False if the facts, diagnostics among them, could not be written into the spool."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class RunFacts:
     def load(cls, spool: Path, *, source: str) -> RunFacts | None:
         """Return the facts that were saved in `spool`, to add to them.
 
-        None where there are none.
+        None if there are none.
         """
         try:
             saved = json.loads((spool / "launch.json").read_bytes())

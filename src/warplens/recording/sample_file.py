@@ -14,7 +14,7 @@ _ROOM = 1 << 20  # a file that is smaller is left as it is
 class SampleFile:
     """Lines of JSON: a head, then samples that begin with their time in ns, `[TIME, …]`.
 
-    OSError where it cannot be made.
+    OSError if it cannot be made.
 
     `charge` counts bytes (below 0: they are free again) and says whether they fit. `is_wanted` says of a time whether samples of it are to
     be kept; None: all are.
@@ -33,7 +33,7 @@ class SampleFile:
         self._size = len(self._head)
 
     def add(self, line: str) -> bool:
-        """Write a sample; False where it does not fit, or the disk is full."""
+        """Write a sample; False if it does not fit, or the disk is full."""
         data = f"{line}\n".encode()
         if self._is_wanted is not None and self._size > self._sweep_at:
             self._sweep(self._is_wanted)
@@ -50,7 +50,7 @@ class SampleFile:
         return True
 
     def _sweep(self, is_wanted: Callable[[int], bool]) -> None:
-        """Write the file anew with what is wanted; on a full disk it stays as it is for now."""
+        """Write the file again with what is wanted; on a full disk it stays as it is for now."""
         try:
             with self._path.open("rb") as file:
                 lines = [line for line in file.readlines()[1:] if is_wanted(_time(line))]

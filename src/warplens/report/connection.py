@@ -66,7 +66,7 @@ def named_in(text: str, store: Stored) -> set[str]:
 
 
 def show(connection: duckdb.DuckDBPyConnection, store: Stored, names: Iterable[str]) -> None:
-    """Make views of these tables. ReportError where a file cannot be read."""
+    """Make views of these tables. ReportError if a file cannot be read."""
     for table in sorted(
         (TABLES[name] for name in names), key=lambda table: table.name == "payloads"
     ):  # the last one: it may look at others
@@ -178,7 +178,7 @@ _SQL_TYPES = {
 def spill_folder() -> str:
     """Make a folder for temporary files that nobody else can look into, or put anything into.
 
-    Empty where there is no place for one.
+    Empty if there is no place for one.
     """
     try:
         return tempfile.mkdtemp(prefix="warplens-query-")
@@ -187,5 +187,5 @@ def spill_folder() -> str:
 
 
 def memory_limit() -> int:
-    """Return the bytes that SQL may take where nobody says how many."""
+    """Return the bytes that SQL may take if nobody says how many."""
     return max(min(int(available() * _MEMORY_SHARE), _MEMORY_MOST), _MEMORY_LEAST)

@@ -85,7 +85,7 @@ def clamped(rows: pa.Table, window: Window) -> pa.Table:
 def share(value: str, inside: str, length: str) -> str:
     """Return the SQL expression for what of `value` belongs to `inside` ns of `length`.
 
-    All of it where there is no length.
+    All of it if there is no length.
     """
     return f"CAST(round({value} * coalesce(({inside}) / nullif({length}, 0), 1.0)) AS BIGINT)"
 

@@ -49,7 +49,8 @@ def _taken(relation: duckdb.DuckDBPyRelation, rows: int, size: int) -> tuple[pa.
         fits = _fitting(batch, size - taken)
         if fits == 0 and not batches:
             raise QueryError(
-                f"one row of the answer is larger than {size >> 20} MiB: ask for less of it, e.g. left(text, 1000)"
+                f"one row of the answer is larger than {size >> 20} MiB: select less of it, e.g. "
+                "left(text, 1000)"
             )
         batches.append(batch.slice(0, fits))
         taken += batch.nbytes

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def quoted(text: str | None) -> str:
-    """Return a text as a literal; NULL where there is none."""
+    """Return a text as a literal; NULL if there is none."""
     return "NULL" if text is None else "'" + text.replace("'", "''") + "'"
 
 
@@ -16,5 +16,5 @@ def quoted_name(name: str) -> str:
 
 
 def listed(keys: Iterable[int]) -> str:
-    """Return keys for `IN (…)`; NULL where there are none."""
+    """Return keys for `IN (…)`; NULL if there are none."""
     return ", ".join(str(int(key)) for key in keys) or "NULL"

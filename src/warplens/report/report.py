@@ -49,7 +49,7 @@ class Report:
 
         Default: half of the memory of the machine or the container, at most 8 GiB.
 
-        `spill`: whether it may go on in temporary files where that is too little.
+        `spill`: whether it may continue in temporary files where that is too little.
         """
         self._store = store
         self._memory, self._spill = memory, spill
@@ -68,7 +68,7 @@ class Report:
         Recordings that were interrupted before they were finished are finished first.
 
         `path` may lack its `.warplens`. `progress` hears what is done and how far it is (0 to 1). Warns (UserWarning) of recordings that
-        are missing, see `Report.waiting`, or go on, see `Report.snapshots`. Raises NotAReport, NewerReport, ReportError.
+        are missing, see `Report.waiting`, or continue, see `Report.snapshots`. Raises NotAReport, NewerReport, ReportError.
         """
         report = cls(open_store(path, progress))
         for text in report.waiting:
@@ -179,7 +179,7 @@ class Report:
 
     @property
     def snapshots(self) -> tuple[str, ...]:
-        """One sentence for each recording that goes on and is in the report as of its last snapshot."""
+        """One sentence for each recording that continues and is in the report as of its last snapshot."""
         return self._store.snapshots
 
     @property
@@ -379,7 +379,7 @@ def open(path: str | os.PathLike[str], *, progress: Callable[[str, float], None]
 def _read(file: Path, columns: list[str]) -> pa.Table:
     """Return columns of a file, without what pq.read_table() loads to read folders of them.
 
-    Raises ReportError where they are too large.
+    Raises ReportError if they are too large.
     """
     with pq.ParquetFile(file) as opened:
         weight.check_whole(file, opened.metadata, columns)

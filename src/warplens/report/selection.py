@@ -83,7 +83,7 @@ def parse_duration(text: str) -> int:
         match = _STEP.match(cleaned, position)
         if match is None or (match[2] is None and (steps or match.end() != len(cleaned))):
             raise UsageError(
-                f"{text!r} is no time; write for example 500ms, 1.5s or 2s500ms (units: ns us ms s m)"
+                f"{text!r} is not a time; write for example 500ms, 1.5s or 2s500ms (units: ns us ms s m)"
             )
         scale = _UNITS[match[2] or "s"]
         if match[1].isdigit():
@@ -94,10 +94,10 @@ def parse_duration(text: str) -> int:
         steps += 1
     if not steps:
         raise UsageError(
-            f"{text!r} is no time; write for example 500ms, 1.5s or 2s500ms (units: ns us ms s m)"
+            f"{text!r} is not a time; write for example 500ms, 1.5s or 2s500ms (units: ns us ms s m)"
         )
     if whole + total > _LONGEST:
-        raise UsageError(f"{text!r} is more time than any report has (146 years)")
+        raise UsageError(f"{text!r} is longer than any report (146 years)")
     return whole + round(total)
 
 
@@ -105,7 +105,7 @@ def parse_time(text: str) -> tuple[int, int]:
     """Return begin and end in ns for `A/B`; either may be empty. Raises UsageError."""
     begin_text, slash, end_text = text.partition("/")
     if not slash:
-        raise UsageError(f"{text!r} is no window of time; write BEGIN/END, for example 1s/2s500ms")
+        raise UsageError(f"{text!r} is not a window of time; write BEGIN/END, for example 1s/2s500ms")
     begin = parse_duration(begin_text) if begin_text.strip() else 0
     end = parse_duration(end_text) if end_text.strip() else _LONGEST
     if end < begin:
@@ -120,7 +120,7 @@ def parse_nvtx(text: str) -> tuple[str, str | None, int | None]:
     """
     match = re.fullmatch(r"((?:\\.|[^\\@])*?)(?:@((?:\\.|[^\\@])*?))?(?:/(\d+))?", text, re.DOTALL)
     if match is None or not match[1]:
-        raise UsageError(f"{text!r} names no range; write RANGE[@DOMAIN][/INDEX], for example step@train/3")
+        raise UsageError(f"{text!r} is not a range; write RANGE[@DOMAIN][/INDEX], for example step@train/3")
     name, domain, index = match.groups()
     return (
         _unescape(name),

@@ -161,10 +161,11 @@ def open_store(
     for pending in pendings.listed(report):
         busy = pendings.runner(pending)
         if busy is None and not (trust or pending.own):
-            why = "it is not finished, and you did not make it here: what somebody else recorded is only read"
+            why = "it is not finished, and another user or machine made it: warplens only reads it"
             failed = failed or ReportError(
                 f"{report} holds the recording {pending.id}: {why}.\n"
-                f"If it is yours, from another machine say, finish it: warplens info --trust {shlex.quote(str(report))}"
+                "If it is yours, from another machine say, finish it: warplens info --trust "
+                f"{shlex.quote(str(report))}"
             )
             waiting[pending.id] = f"{why}; `warplens info --trust` finishes it if it is yours"
         elif busy is None:
@@ -184,7 +185,8 @@ def open_store(
             raise failed
         for name, text in waiting.items():
             raise ReportError(
-                f"{report} is still being recorded ({name}: {text}).\nOpen it when that has ended, or after `warplens stop`."
+                f"{report} is still being recorded ({name}: {text}).\nOpen it when the recording has "
+                "ended, or after `warplens stop`."
             )
         raise NotAReport(f"{report} is not a report: it has no {manifests.DIRECTORY}/*.json")
     failed = None  # its traceback leads here, and would keep what is held
@@ -202,14 +204,15 @@ def open_store(
     for part in parts:
         if abs(part.shift) >= 1 << 62:
             raise ReportError(
-                f"{report}: the clock of the part {part.manifest.id} is too far from that of {first.id}"
+                f"{report}: the clock of the part {part.manifest.id} differs too much from that of {first.id}"
             )
     return Stored(
         report,
         parts,
         tuple(f"{name}: {text}" for name, text in waiting.items() if name not in shown),
         snapshots=tuple(
-            f"{name}: {(waiting | recording).get(name, 'the recording was given up')}, this is as of {_clock_time(manifest.snapshot)}"
+            f"{name}: {(waiting | recording).get(name, 'the recording was abandoned')}, as of "
+            f"{_clock_time(manifest.snapshot)}"
             for name, manifest in shown.items()
             if manifest.snapshot is not None
         ),
@@ -233,7 +236,7 @@ def _read(report: Path) -> tuple[list[Manifest], tuple[Held, ...]]:
             _check(report, listed)
             return listed, held
     raise ReportError(
-        f"{report} is being replaced again and again, or its files are gone: {fleeting[0].tables}"
+        f"{report} is being replaced repeatedly, or its files were removed: {fleeting[0].tables}"
     )
 
 
@@ -248,7 +251,8 @@ def _check(report: Path, listed: list[Manifest]) -> None:
     for manifest in listed:
         if manifest.part in numbers:
             raise ReportError(
-                f"{report}: the parts {numbers[manifest.part]} and {manifest.id} have the same number {manifest.part}"
+                f"{report}: the parts {numbers[manifest.part]} and {manifest.id} have the same "
+                f"number {manifest.part}"
             )
         numbers[manifest.part] = manifest.id
         for name in TABLES:
@@ -303,7 +307,8 @@ def _check_file(table: str, path: Path, expected: int) -> tuple[str, ...]:
         raise unreadable(path, error) from error
     if rows != expected:
         raise ReportError(
-            f"{path} has {rows} rows, but its manifest says {expected}: it is not the file that was written"
+            f"{path} has {rows} rows, but its manifest says {expected}: it differs from the file that "
+            "was written"
         )
     missing = []
     for wanted in schema.schema(table):

@@ -45,7 +45,7 @@ def check(connection: duckdb.DuckDBPyConnection, text: str) -> None:
     except duckdb.Error as error:
         raise QueryError(f"not SQL: {str(error).splitlines()[0]}") from error
     if len(statements) != 1:
-        raise QueryError(f"exactly one SELECT is allowed here, not {len(statements)} statements")
+        raise QueryError(f"only a single SELECT is allowed, not {len(statements)} statements")
     if statements[0].type != duckdb.StatementType.SELECT:
         raise QueryError(f"only SELECT is allowed here, not {statements[0].type.name}")
     rows = connection.execute("SELECT json_serialize_sql($1::VARCHAR)", [text]).fetchall()

@@ -38,7 +38,7 @@ _HIGH, _MEDIUM = 0.10, 0.02  # share of the selected time that a fix is expected
 class Evidence:
     """A row to jump to: `table` and `id`, its times, its label, and figures.
 
-    `id` is null where a table has no ids; times in ns of the report's clock.
+    `id` is null if a table has no ids; times in ns of the report's clock.
     """
 
     table: str
@@ -76,7 +76,7 @@ class Finding:
     """One thing that costs time.
 
     `subject` is what it is about, in words that are the same in the next recording (a kernel's name, `GPU 0`): rule and subject together
-    are what `warplens diff` compares. `bound`, `estimate`: ns of the run's wall time, null where it has no cost in time. `within`: ns that
+    are what `warplens diff` compares. `bound`, `estimate`: ns of the run's wall time, null if it has no cost in time. `within`: ns that
     the rule looked at, set by `judge`, and `severity`: by the share of the price in it. Only a finding without a price in time comes with
     a severity of its rule: calls that fail, memory that grows.
     `without`: what a fix removes, where a graph of the run can be worked out again without it: then `judge` makes the estimate of that,
@@ -124,7 +124,7 @@ class RuleCheck(Protocol):
     """What `check` in each unit is."""
 
     def __call__(self, report: Report, selection: Selection, **options: Any) -> list[Finding]:
-        """Return what it finds, most expensive first; MissingData where the report cannot tell."""
+        """Return what it finds, most expensive first; MissingData if the report cannot tell."""
         ...
 
 
@@ -156,6 +156,6 @@ def graded(finding: Finding, span: int) -> Severity:
 def priced(finding: Finding) -> int | None:
     """Return what a fix is expected to win, ns; the bound where no estimate was made.
 
-    None where it costs no time.
+    None if it costs no time.
     """
     return finding.bound if finding.estimate is None else finding.estimate

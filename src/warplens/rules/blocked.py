@@ -32,7 +32,7 @@ def blocked(
 ) -> list[Finding]:
     """Return the finding about the calls of a table that meet an SQL condition.
 
-    None where they cost less than `least` percent.
+    None if they cost less than `least` percent.
 
     `words` returns rule, subject, title (how long the host waited is put behind it), cause and fix. `slower`: as for `cost`.
     """

@@ -51,12 +51,12 @@ def blocked(
 ) -> list[Blocked]:
     """Return what blocks, the most expensive first.
 
-    Where there is a GPU it counts on the thread that launches, or steps, while a GPU has nothing to do; else within NVTX ranges, on any
+    If there is a GPU it counts on the thread that launches, or steps, while a GPU has nothing to do; else within NVTX ranges, on any
     thread: there a program says that it works.
 
     Args:
         report: the report.
-        selection: which part of it.
+        selection: the part to use.
         condition: SQL on rows of `osrt`.
         shortest: ms that a call must last.
         least: percent of the time looked at that calls of one function must take, without the longest one.

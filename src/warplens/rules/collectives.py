@@ -66,9 +66,7 @@ def together(report: Report, selection: Selection) -> pa.Table:
     rows = rows.filter(whole)
     last, ended = (np.asarray(rows.column(name).to_numpy()) for name in ("last", "ended"))
     if not numbered and np.mean(last <= ended) < _AT_ONCE:
-        raise MissingData(
-            f"does not say which collectives of its ranks belong together{selection.place(report)}."
-        )
+        raise MissingData(f"does not match collectives of different ranks{selection.place(report)}.")
     return rows.filter(last <= ended)
 
 

@@ -53,7 +53,7 @@ _APART = 20_000_000  # ns between two samples of one compilation, at most: four 
 class Compiling:
     """A stretch in which a thread compiled.
 
-    `line`: of the program, as `step (train.py:57)`, empty where its stack has none of it.
+    `line`: of the program, as `step (train.py:57)`, empty if its stack has none of it.
     """
 
     process: int

@@ -51,7 +51,7 @@ def rates(
 ) -> tuple[float, float | None]:
     """Return bytes per ns of large copies of pageable memory, and of page-locked memory.
 
-    0 and None where there are none.
+    0 and None if there are none.
 
     `direction`: a kind of copy, None: all; `large`: bytes from which on a copy shows the rate.
     """
@@ -96,7 +96,7 @@ def kinds_known(report: Report) -> None:
         "SELECT count(*) AS number, count(coalesce(source_kind, destination_kind)) AS known FROM memcpys"
     ).to_pylist()[0]
     if rows["number"] and not rows["known"]:
-        raise MissingData("does not say which memory its copies used.")
+        raise MissingData("does not contain the kinds of memory of its copies.")
 
 
 def number_of_copies(number: int, what: str) -> str:
@@ -107,7 +107,7 @@ def number_of_copies(number: int, what: str) -> str:
 def single_values(report: Report, selection: Selection, condition: str) -> str:
     """Return a sentence on how many of the copies bring a single value to the host.
 
-    Empty where none does.
+    Empty if none does.
     """
     few = f"m.kind = 'Device-to-Host' AND m.bytes <= {_ONE_VALUE}"
     where = f"({condition}) AND {few} AND {during(report, selection, 'a.')}"

@@ -106,7 +106,7 @@ class GpuOperations:
 def gpus(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:
     """Return the GPUs that did something, by process and device.
 
-    Raises MissingData where none did.
+    Raises MissingData if none did.
     """
     known = _read(report, selection)
     if not known:
@@ -196,7 +196,8 @@ def merged(pairs: Sequence[tuple[Finding, Cover]], rows: int) -> list[Finding]:
             worst,
             subject="GPUs",
             title=f"{worst.title}; much the same on {counted(len(others), 'other GPU')}",
-            cause=f"{worst.cause} Much the same on {names}: {duration(bound)} in all, where time on several at once counts once.",
+            cause=f"{worst.cause} Much the same on {names}: {duration(bound)} in total; time on "
+            "several at once counts once.",
             evidence=tuple(evidence[:rows]),
             occurrences=sum(finding.occurrences for finding, _ in pairs),
             bound=bound,

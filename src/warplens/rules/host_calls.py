@@ -128,10 +128,10 @@ def cost(
 ) -> Cost:
     """Return what the calls cost, or (`mine`) some of them.
 
-    A call that makes the host wait lets the GPU run dry later, when the host is too late with the next work: idle time from the begin of a
+    A call that makes the host wait lets the GPU run dry later, when the host is too late with the next work: idle time from the start of a
     call to that of the next one is its doing, up to the time that the host waited, since the host would be ahead by just that. The
     estimate is the sum of these. The bound lets what was waited at one call make up for idle time behind any later one.
-    `computing`: the call does nothing but wait for the GPU, so that it costs nothing where that has nothing to do. `slower`: the time that
+    `computing`: the call does nothing but wait for the GPU, so that it costs nothing if that has nothing to do. `slower`: the time that
     the GPU itself would save counts instead of idle time where it is more: a GPU that only copies is busy, and yet the host waits for it.
     `held`: idle time that has another cause and does not count.
     """
@@ -146,7 +146,7 @@ def cost(
         if not len(own):
             continue
         start, end, chosen = host_calls.start[own], host_calls.end[own], mine[own]
-        # The stretch of a call reaches to the begin of the next one; that of the last call to the end of the GPU's work.
+        # The stretch of a call reaches to the start of the next one; that of the last call to the end of the GPU's work.
         behind = np.append(start[1:], max(gpu.finish, int(start[-1])))
         dried = gpu.idle.without((held or {}).get((gpu.process, gpu.device), EMPTY))
         left = dried.within(start, behind)
@@ -229,7 +229,7 @@ def _nested(host_calls: HostCalls) -> BoolArray:
 
 
 def needed(report: Report, selection: Selection) -> None:
-    """Raise MissingData where no calls of CUDA were recorded."""
+    """Raise MissingData if no calls of CUDA were recorded."""
     if not report.tables["cuda_api"]:
         raise MissingData(f"does not contain CUDA API data{selection.place(report)}.")
 

@@ -35,7 +35,7 @@ EMPTY = Cover([], [])
 
 
 def needed(report: Report, selection: Selection, table: str, what: str, source: str | None = None) -> None:
-    """Raise MissingData where a table is empty, unless `source` was on: then there was nothing to record."""
+    """Raise MissingData if a table is empty, unless `source` was on: then there was nothing to record."""
     on = source is not None and any(
         manifest.sources.get(source, {}).get("on") for manifest in report.manifests
     )
@@ -86,7 +86,7 @@ def numbers(table: pa.Table, name: str) -> Int64Array:
 def idle(report: Report, selection: Selection, *, whole: bool = False) -> Cover | None:
     """Return when some GPU had nothing to do between its first and its last operation.
 
-    None where the report knows no GPU.
+    None if the report knows no GPU.
 
     `whole`: also before the first and behind the last.
     """

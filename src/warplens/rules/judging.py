@@ -19,6 +19,7 @@ from warplens.analysis.steps.loops import MainLoop, main_loop
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
 from warplens.report.selection import Selection
+from warplens.rules.alike import one_for_each_subject
 from warplens.rules.base import SEVERITIES, Finding, graded, priced
 from warplens.rules.idle_time import IdleLedger
 from warplens.rules.what_if import WhatIf
@@ -132,13 +133,14 @@ def judge(
             continue
         constants = {
             "link": modules[unit.id].LINK,
-            "wrong_when": " ".join(unit.sections["When it is wrong"].split()),
+            "wrong_when": " ".join(unit.sections["When it does not apply"].split()),
         }
-        for finding in own:
+        engine = engines.setdefault(scope, WhatIf(report, scope))
+        priced_own = [ledger.cut(_priced_again(finding, engine), idle_causes[unit.id]) for finding in own]
+        for finding in one_for_each_subject(report, priced_own):
             empty = {name: text for name, text in constants.items() if not getattr(finding, name)}
-            engine = engines.setdefault(scope, WhatIf(report, scope))
-            finding = ledger.cut(_priced_again(finding, engine), idle_causes[unit.id])
-            findings.append(replace(finding, severity=graded(finding, looked_at), within=looked_at, **empty))
+            finding = replace(finding, severity=graded(finding, looked_at), within=looked_at, **empty)
+            findings.append(replace(finding, wrong_when=f"Does not apply i{finding.wrong_when[1:]}"))  # If …
     ordered = sorted(marked_repeats(findings), key=_weight)
     return Judgement(
         tuple(

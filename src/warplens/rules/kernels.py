@@ -30,12 +30,12 @@ def uneven(
     """Yield each kernel (group of launches) that loses `least` percent of its time by a part of its balance's loss.
 
     With it come the launches, their balance, which of them were recorded whole, and of those what they lose in all and by that part.
-    Raises MissingData where no launch was recorded whole.
+    Raises MissingData if no launch was recorded whole.
     """
     of = launches(report, selection)
     even = balance(of, ctas(units(report, of)))
     if not even.whole.any():
-        raise MissingData(f"has only some of the blocks of its kernels{selection.place(report)}.")
+        raise MissingData(f"contains only some of the blocks of its kernels{selection.place(report)}.")
     lost, own = cut(report, selection, of, costs=even.lost), cut(report, selection, of, costs=part(even))
     span = cut(report, selection, of, costs=even.span.astype(np.float64))
     for group in range(len(of.groups)):

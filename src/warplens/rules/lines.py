@@ -5,7 +5,6 @@ The innermost function of its stack that is no library's.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from warplens.report import Report
 
 _LOCATED = 10
-_GENERATED = re.compile(r"(^|/)c[a-z2-7]{40,}\.py$|torchinductor_")  # modules that Inductor writes
 _Line = tuple[str, str | None, int | None]  # function, file, line
 
 
@@ -68,7 +66,7 @@ def own_line(path: tuple[Frame, ...]) -> str:
     """
     for frame in reversed(path):
         file = (frame.file or "").replace("\\", "/")
-        if frame.kind == "python" and _own(file or None) and not _GENERATED.search(file):
+        if frame.kind == "python" and _own(file or None):
             return _text((frame.function, file, frame.line or frame.first_line))
     return ""
 

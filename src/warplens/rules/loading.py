@@ -38,7 +38,7 @@ _LOADS = re.compile(r"load(ing)?", re.IGNORECASE)
 _COMPUTES = (
     0.05  # of the waits' time: what a thread must work between them where it neither steps nor launches
 )
-_PROVIDED = 0.25  # of the waits' time: what others must work meanwhile there
+_PROVIDED = 0.25  # of the waits' time: what others must work in the meantime there
 _WAITS = "(\"group\" IN ('lock', 'wait for events') OR (name::VARCHAR = 'read' AND target::VARCHAR = 'pipe'))"
 
 
@@ -263,7 +263,7 @@ def _listed(texts: list[str]) -> str:
 
 
 def meanwhile(report: Report, selection: Selection, waited: DataWaits) -> str:
-    """Return what another thread of the run mostly did in the C library meanwhile.
+    """Return what another thread of the run mostly did in the C library in the meantime.
 
     Empty: not known.
 

@@ -32,7 +32,7 @@ class ThreadLoad:
 def loads(report: Report, selection: Selection) -> list[ThreadLoad]:
     """Return the threads whose states are known, those that lacked a CPU longest first.
 
-    MissingData where there are none.
+    MissingData if there are none.
     """
     needed(report, selection, "thread_states", what="thread states")
     begin, end = edges(report, selection)
@@ -57,14 +57,14 @@ def loads(report: Report, selection: Selection) -> list[ThreadLoad]:
 
 
 def cpus(report: Report) -> int:
-    """Return how many CPUs the machine has; 0 where nobody knows."""
+    """Return how many CPUs the machine has; 0 if nobody knows."""
     return max((row["cpus"] or 0 for row in report.table("targets").to_pylist()), default=0)
 
 
 def used(report: Report, selection: Selection, running: int) -> tuple[float, float | None]:
     """Return how many CPUs this run used on average, and how many others on the machine did.
 
-    None where nobody knows.
+    None if nobody knows.
 
     `running`: ns that the threads whose states are known ran.
     """

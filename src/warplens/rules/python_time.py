@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def python_time(report: Report, selection: Selection) -> tuple[OwnCode, tuple[ThreadTime, ...]]:
     """Return whose code stacks were in, and the threads, those that were seen longest first.
 
-    MissingData where no Python was sampled.
+    MissingData if no Python was sampled.
     """
     threads = thread_times(report, window=selection.window(report))
     if not threads:

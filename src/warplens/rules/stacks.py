@@ -93,7 +93,7 @@ class StackPlaces:
         self._known: dict[int | None, StackPlace] = {}
 
     def place(self, stack: int | None) -> StackPlace:
-        """Return where a stack is; `function` is None where no stack was taken."""
+        """Return where a stack is; `function` is None if no stack was taken."""
         if stack not in self._known:
             position = int(self._frames.positions(pa.array([stack], pa.int64()))[0])
             self._known[stack] = _place(self._frames.path(position))

@@ -37,7 +37,7 @@ class WhatIf:
         if not report.tables["cuda_api"]:
             self.lacks = "the report has no calls of CUDA"
         elif sum(report.tables[name] for name in _TABLES) > _MOST:
-            self.lacks = "the report is too large for a graph of what waits for what"
+            self.lacks = "the report is too large for a dependency graph"
 
     def saving(self, without: Without) -> int | str:
         """Return by how much the selected time would be shorter, ns; if the graph cannot say, why in words."""
@@ -51,7 +51,7 @@ class WhatIf:
             rows = np.flatnonzero(own)
             inside = without.time.within(shares.start[rows], shares.start[rows] + shares.length[rows])
             if int(inside.sum()) < _KNOWN * without.time.total:
-                return "the graph of what waits for what does not have these threads all the time"
+                return "the dependency graph does not cover these threads all the time"
             np.subtract.at(weight, shares.edge[rows], np.minimum(inside, shares.weight[rows]))
             weight = np.maximum(weight, 0)
         if len(without.waits):
@@ -66,10 +66,10 @@ class WhatIf:
         try:
             graph = build(self._report, self._selection)
         except (MissingData, ReportError) as error:
-            self.lacks = f"the graph of what waits for what cannot be made: {error}".rstrip(".")
+            self.lacks = f"the dependency graph cannot be made: {error}".rstrip(".")
             return None
         launched = graph.calls.find(graph.work.columns["api"]) >= 0
         if launched.sum() < _KNOWN * len(launched):
-            self.lacks = "the report does not say what launched much of the GPU's work"
+            self.lacks = "the report lacks the launches of much of the GPU's work"
             return None
         return path(self._report, graph)

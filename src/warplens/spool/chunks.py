@@ -24,7 +24,7 @@ class Chunk:
     """One chunk: `offset` and `size` of its contents, header excluded.
 
     A flight recorder fills chunks again: they were taken in the order of `sequence`; `generation` says how often this one was emptied.
-    `record`: the type of all records, where it is wide.
+    `record`: the type of all records, if it is wide.
     """
 
     kind: int
@@ -76,7 +76,7 @@ def walk(data: mmap.mmap | bytes, head: Head, length: int) -> tuple[list[Chunk],
 
 
 def copy(file: FileIO, head: Head, length: int) -> mmap.mmap:
-    """Return a copy of a file whose chunks may be written anew meanwhile.
+    """Return a copy of a file whose chunks may be written again in the meantime.
 
     Those that were look empty in it.
     """

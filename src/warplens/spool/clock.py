@@ -64,7 +64,7 @@ def correction(clock: Clock, samples: list[ClockReading]) -> tuple[Int64Array, I
 
     The error (ns) only if above the tolerance.
 
-    Times before the reading that shows it stay as they are: of what was converted by then, nothing changes while a recording goes on.
+    Times before the reading that shows it stay as they are: of what was converted by then, nothing changes while a recording continues.
     """
     if clock.kind == "monotonic" or not samples:
         return None

@@ -74,7 +74,7 @@ def is_begun(path: Path) -> bool:
 
 
 def read_control(directory: Path) -> Control | None:
-    """Read the control page; None where there is none or it is damaged."""
+    """Read the control page; None if there is none or it is damaged."""
     data = read_file(directory / "control")
     page = layout.read_control(data[: layout.PAGE])
     return Control(*page, read_capture(data)) if page else None

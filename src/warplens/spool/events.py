@@ -94,7 +94,7 @@ class Events:
         self.following = False
 
     def rebase(self, memory: npt.NDArray[np.uint8], mapped: mmap.mmap) -> None:
-        """Go on with the same file, which was mapped anew because it has grown."""
+        """Go on with the same file, which was mapped again because it has grown."""
         self._memory, self._mapped = memory, mapped
 
     def close(self) -> None:
@@ -260,7 +260,7 @@ class Events:
         return EventCounts(*out.tolist())
 
     def follow(self) -> None:
-        """The process goes on: instead of `plan`, `wait_for` and `cut` make slices.
+        """The process continues: instead of `plan`, `wait_for` and `cut` make slices.
 
         Before the first `scan`.
         """

@@ -114,10 +114,10 @@ class Layouts:
 def read_head(data: bytes, file: str) -> Head:
     """Read page 0. Raises SpoolError when it is no spool, or a later version's."""
     if len(data) < _HEAD.size:
-        raise SpoolError(f"{file} is no spool: it ends at {len(data)} bytes, within the header")
+        raise SpoolError(f"{file} is not a spool: it ends at {len(data)} bytes, within the header")
     fields = _HEAD.unpack_from(data)
     if fields[0] != MAGIC:
-        raise SpoolError(f"{file} is no spool: offset 0 does not hold {MAGIC.decode()}")
+        raise SpoolError(f"{file} is not a spool: offset 0 does not hold {MAGIC.decode()}")
     if fields[1] != VERSION:
         raise SpoolError(
             f"{file}: offset 8: version {fields[1]} of the spool format; this warplens reads {VERSION}"
@@ -191,7 +191,7 @@ def read_description(data: bytes, file: str, offset: int) -> Description:
 def _of_version(text: str) -> tuple[Layouts, dict[int, str]] | None:
     """Read what all processes of one agent say alike, once for all of them.
 
-    None where it is broken, or says more about the process.
+    None if it is broken, or says more about the process.
     """
     try:
         facts = _read_facts(text, "", 0)
@@ -210,7 +210,9 @@ def _read_facts(text: str, file: str, offset: int) -> dict[str, Any]:
             f"{file}: offset {offset}: the description of the records is broken: {error}"
         ) from error
     if not isinstance(facts, dict):
-        raise SpoolError(f"{file}: offset {offset}: the description of the records is broken: no JSON object")
+        raise SpoolError(
+            f"{file}: offset {offset}: the description of the records is broken: not a JSON object"
+        )
     return facts
 
 

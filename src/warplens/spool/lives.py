@@ -37,7 +37,7 @@ class Life:
 
     It ends with the process, with its next program, or where the register ends.
 
-    `began`: launch, fork, spawn, exec, or empty. `ended`: exit, signal, exec, running, or None. `end` is None where it is not known.
+    `began`: launch, fork, spawn, exec, or empty. `ended`: exit, signal, exec, running, or None. `end` is None if it is not known.
     `foreign` says why the program could not be followed. `pid` 0: not known. `texts` are the executable and the command line.
     """
 

@@ -25,7 +25,8 @@ _HINTS = {
     errno.EFBIG: "; raise the program's `ulimit -f`",
     errno.EMFILE: "; raise the program's `ulimit -n`",
     errno.ENOMEM: "; raise the program's `ulimit -v`",
-    _MAX_SIZE: "; allow more, or record less: one window (--duration, -c), fewer domains (--nvtx-domain-include)",
+    _MAX_SIZE: "; allow more, or record less: one window (--duration, -c), fewer domains "
+    "(--nvtx-domain-include)",
 }
 # Slots of `dropped` that count what is no record (format.h): severity, code, what.
 _SLOTS = {
@@ -37,7 +38,7 @@ _SLOTS = {
     27: (
         "warning",
         "undecoded-events",
-        "deferred events do not say what they are or when; they are marks at their call",
+        "deferred events have no kind and time; they became marks at their call",
     ),
     28: (
         "error",
@@ -47,7 +48,7 @@ _SLOTS = {
     29: (
         "warning",
         "cut-payloads",
-        "payloads are not whole: they were longer than 1 MiB, or pointed at what could not be read",
+        "payloads are incomplete: they were longer than 1 MiB, or pointed at unreadable memory",
     ),
     30: (
         "warning",
@@ -61,18 +62,19 @@ _CUPTI = {
     56: (
         "error",
         "cupti-dropped",
-        "records were dropped by CUPTI, which had no buffer for them; ask for them more often (--cuda-flush-interval) or record less",
+        "records were dropped by CUPTI, which had no buffer for them; ask for them more often "
+        "(--cuda-flush-interval) or record less",
     ),
     57: ("warning", "cupti-invalid", "records of GPU work were left out: CUPTI gave them no usable times"),
     58: (
         "warning",
         "cupti-unfinished",
-        "pieces of GPU work had not ended when the recording did; they are not here",
+        "GPU operations had not ended at the end of the recording; they are missing",
     ),
     59: (
         "info",
         "cupti-unknown",
-        "records of CUPTI were left out that nobody here asked for: another tool in the process did",
+        "CUPTI records that warplens had not requested were left out: another tool in the process did",
     ),
     60: ("info", "cupti-repeated", "records came from CUPTI twice; each is here once"),
 }
@@ -97,7 +99,7 @@ _WIDE = {
     "gil": "holds of the GIL and waits for it",
     "python_span": "Python calls, imports and collections",
     "intrakernel_launch": "in-kernel launches",
-    "intrakernel_read": "records of what kernels wrote, or pieces of it,",
+    "intrakernel_read": "records of kernels, or chunks of them,",
 }
 
 
@@ -176,7 +178,8 @@ def given_up(head: Head, process: Process) -> list[Note]:
     ]
     if head.early_ns:
         message = (
-            f"there was no room for all that --keep-last asks for: of process {process.pid} all records are here only from "
+            f"there was no room for all that --keep-last asks for: of process {process.pid} all "
+            "records are here only from "
             f"{_after(head.early_ns, process)} on; allow more with --max-size, or free some of the disk"
         )
         notes.append(
@@ -205,7 +208,10 @@ def _source(name: str) -> str:
 
 
 def _buffered(head: Head, pid: int) -> Note:
-    where = f"process {pid} was recorded without reservation of space, which the file system of its spool directory cannot promise"
+    where = (
+        f"process {pid} was recorded without reservation of space, which the file system of its "
+        "spool directory cannot promise"
+    )
     if head.end_ns:
         return Note(
             "info",
@@ -213,7 +219,10 @@ def _buffered(head: Head, pid: int) -> Note:
             "spool",
             message=f"{where}; it ended in an orderly way, and nothing is missing because of that",
         )
-    lost = "it did not end in an orderly way: up to the last 0.1 s may be missing; name a local directory with --spool-dir"
+    lost = (
+        "it did not end in an orderly way: up to the last 0.1 s may be missing; name a local "
+        "directory with --spool-dir"
+    )
     return Note("warning", "not-reserved", "spool", message=f"{where}, and {lost}")
 
 
@@ -242,13 +251,13 @@ def unread(
         (
             counts.damaged_blobs,
             "old-payloads",
-            "payloads are gone: their ranges began before the time that --keep-last kept",
+            "payloads are missing: their ranges began before the time that --keep-last kept",
         )
         if recorder
         else (
             counts.damaged_blobs,
             "damaged-payloads",
-            "payloads were left out: what should point to them points elsewhere",
+            "payloads were left out: their references point elsewhere",
         )
     )
     counted = [

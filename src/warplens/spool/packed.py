@@ -50,8 +50,8 @@ def can_take_out() -> bool:
 def take_out(path: Path, spans: Sequence[Span], stride: int) -> int:
     """Pack pages of a spool file and give their space back; return how many bytes that were.
 
-    `spans`: begin and end of pages that nobody writes to any more, multiples of PAGE. `stride`: bytes of a record in them. 0 where another
-    reads the spool, or the copy finds no room. OSError where the disk cannot give pages back: the copy stays, and harms nobody.
+    `spans`: begin and end of pages that nobody writes to any more, multiples of PAGE. `stride`: bytes of a record in them. 0 if another
+    reads the spool, or the copy finds no room. OSError if the disk cannot give pages back: the copy stays, and harms nobody.
     """
     with Folder(path.parent) as folder, folder.update(path.name) as file:
         mapped = mmap.mmap(file.fileno(), 0)
@@ -82,9 +82,9 @@ class Whole:
 def whole(directory: Path, *, live: bool = False, memory: int = 0) -> Iterator[Whole]:
     """Put everything back that was taken out of the spools in a directory.
 
-    Nobody takes anything out meanwhile.
+    Nobody takes anything out in the meantime.
 
-    `live`: their processes go on, so the pages go again at the end. `memory`: a file of at most this number of bytes stays
+    `live`: their processes continue, so the pages go again at the end. `memory`: a file of at most this number of bytes stays
     as it is where the
     disk has no room for it: its reader copies it into memory (`fill`). OSError.
     """
@@ -168,7 +168,7 @@ def decode(file: BinaryIO, length: int) -> Iterator[tuple[int, bytes] | None]:
 def _add(folder: Folder, name: str, mapped: mmap.mmap, spans: Sequence[Span], stride: int) -> bool:
     """Append the blocks of pages to a packed file.
 
-    Where there is no room for all, it is as it was.
+    If there is no room for all, it is as it was.
     """
     memory = np.frombuffer(mapped, np.uint8)
     try:
@@ -202,7 +202,7 @@ def _put_back(folder: Folder, name: str, spool: str, spans: list[Span], notes: l
             file.write(data)
             file.flush()
     if damaged:
-        message = f"{damaged} pieces of {name} are damaged; what they held is lost"
+        message = f"{damaged} chunks of {name} are damaged and lost"
         notes.append(Note("warning", "spool-damaged", "spool", message=message, count=damaged))
 
 
@@ -249,7 +249,7 @@ def _columns(data: npt.NDArray[np.uint8], stride: int) -> npt.NDArray[np.uint8]:
 
 
 def _rows(body: npt.NDArray[np.uint8], size: int, stride: int) -> npt.NDArray[np.uint8]:
-    """Undo `_columns`; `size` bytes come out. ValueError where the body cannot have that size."""
+    """Undo `_columns`; `size` bytes come out. ValueError if the body cannot have that size."""
     count, step = size // stride, stride // 8
     data = np.empty(size, np.uint8)
     at = stride + step

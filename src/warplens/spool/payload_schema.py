@@ -36,7 +36,7 @@ class Enumeration:
 class Field:
     """One entry.
 
-    `offset` is None where it depends on what comes before; `count` is None where it does (see
+    `offset` is None if it depends on what comes before; `count` is None if it does (see
     `length`).
 
     `length`: index of the entry with the array's lengths (BY_ENTRY), or of the payload with them (BY_PAYLOAD).
@@ -132,7 +132,7 @@ class _Parser:
             return _enumeration(data)
         entries = data.get("entries")
         if data.get("kind") != "schema" or not isinstance(entries, list) or data.get("cut"):
-            raise Unreadable("it is no whole schema")
+            raise Unreadable("the schema is incomplete")
         kind, pack = number(data.get("type")) or 0, number(data.get("align")) or 0
         layout = _Layout(kind, pack)
         for index, entry in enumerate(entries):
@@ -151,7 +151,7 @@ class _Parser:
         else:
             size = _align(size, layout.align)
         if kind == UNION_SELECTED:
-            raise Unreadable("a union with a selector inside does not say where it is")
+            raise Unreadable("a union with a selector inside lacks its position")
         if size is not None and size > LARGEST:
             raise Unreadable(f"it is {size} bytes long")
         return Struct(text(data.get("name")), tuple(layout.fields), kind, size=size, align=layout.align)
@@ -163,7 +163,7 @@ class _Parser:
                 raise Unreadable(f"it refers to the schema {kind}, which was not recorded")
             return unwrapped(self.parse(inner, depth + 1))
         if kind == UNION_SELECTOR:
-            raise Unreadable("a union with a selector inside does not say where it is")
+            raise Unreadable("a union with a selector inside lacks its position")
         known = TYPES.get(kind)
         if known is None:
             raise Unreadable(f"it has an entry of the unknown type {kind}")
@@ -278,7 +278,7 @@ def _extent(field: Field) -> str:
 def predefined(kind: int) -> Scalar | Text | None:
     """Return the element that a payload of a predefined type is made of.
 
-    None where NVTX defines none.
+    None if NVTX defines none.
     """
     try:
         element = _Parser(lambda _: None).element(kind, 0) if 0 < kind < STATIC_IDS else None

@@ -15,7 +15,7 @@ UNION_SELECTOR = 100
 
 @dataclass(frozen=True)
 class Predefined:
-    """One type. `format`: NumPy's, empty where it has none; the alignment is the size."""
+    """One type. `format`: NumPy's, empty if it has none; the alignment is the size."""
 
     name: str
     format: str

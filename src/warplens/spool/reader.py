@@ -91,7 +91,7 @@ class SpoolFile:
 
     Raises SpoolError (file and offset) when it is none; anything less is read and noted.
 
-    `changing`: a flight recorder may be writing its chunks anew, so a copy in memory is read; so it is where no space was reserved, because
+    `changing`: a flight recorder may be writing its chunks again, so a copy in memory is read; so it is if no space was reserved, because
     the pages of a file with holes may need space even to be read. `followed`: events of this file that were read in part while its process
     went on; they stay the caller's. `going_on`: it still does, and the caller scans what is to be read.
     `taken_out`: pages of it lie in its packed copy and could not be put back, so a copy in memory is read, too.
@@ -165,7 +165,10 @@ class SpoolFile:
         usable = [chunk for chunk in walked if self._fits(chunk)]
         damaged += len(walked) - len(usable)
         if damaged:
-            message = f"{damaged} places in {self.path.name} are damaged or cut off; what lies between them was read"
+            message = (
+                f"{damaged} places in {self.path.name} are damaged or truncated; everything "
+                "between them was read"
+            )
             self._note("warning", "spool-damaged", message, count=damaged)
         return usable
 
@@ -186,7 +189,7 @@ class SpoolFile:
     def events(self) -> Events:
         """The events, with the first pass and the open ranges done.
 
-        While the process goes on, as far as they were scanned.
+        While the process continues, as far as they were scanned.
         """
         self._events = events = self._followed or Events(self._memory, self._mapped, self.layouts)
         events.rebase(self._memory, self._mapped)
@@ -235,7 +238,10 @@ class SpoolFile:
         some = [chunk for chunk in self.chunks if chunk.kind == chunking.WIDE]
         by_type, unknown = wide.read(self._memory, self._mapped, self.layouts.wide, chunks=some)
         if unknown:
-            message = f"{unknown} chunks of {self.path.name} hold records that this version of warplens cannot read; they are left out"
+            message = (
+                f"{unknown} chunks of {self.path.name} hold records that this version of warplens "
+                "cannot read; they are left out"
+            )
             self._note("warning", "unknown-records", message, count=unknown)
         damaged = sum(records.damaged for records in by_type.values())
         if damaged:
@@ -350,7 +356,7 @@ class SpoolFile:
                 continue
             shared = chunk.thread == chunking.NO_THREAD
             dtype = self.layouts.slot if shared else event
-            # A copy: the program may go on.
+            # A copy: the program may continue.
             table = np.frombuffer(self._mapped, dtype, chunk.size // dtype.itemsize, chunk.offset).copy()
             wanted = ids["start_end"] if shared else ids["range"]
             closed_here = (table["flags"] & _CLOSED) != 0
@@ -396,7 +402,7 @@ def _last_around(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return begin and end of the last span that begins before each range ends.
 
-    An end of 0 where none does.
+    An end of 0 if none does.
     """
     # `place` is the number of spans that begin before the range ends. With the empty span in front,
     # it is also the index of the last of them; 0 is the empty span.

@@ -69,7 +69,7 @@ class RegisterContents:
 
 
 def read_register(directory: Path) -> RegisterContents:
-    """Read the register of a spool directory; empty where there is none.
+    """Read the register of a spool directory; empty if there is none.
 
     Nothing in it is trusted.
     """

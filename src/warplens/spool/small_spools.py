@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -105,27 +106,21 @@ class MergedSpools:
 
     Threads, stacks, modules and strings get numbers that no two share.
 
-    `spans`: windows (ns, the spools' clock); None: all records count. Raises SpoolError where anything is odd: read each alone then.
+    `spans`: windows (ns, the spools' clock); None: all records count. Raises SpoolError if anything is odd: read each alone then.
     """
 
-    def __init__(self, members: Sequence[Small], spans: Sequence[tuple[int, int]] | None) -> None:
+    def __init__(
+        self,
+        members: Sequence[Small],
+        spans: Sequence[tuple[int, int]] | None,
+        records: dict[str, Records],
+        owner: dict[str, Int64Array],
+    ) -> None:
+        """`records`: all of a type; `owner`: the member that has each."""
         self.bounds = Bounds(windows=spans)
         self.process = members[0].process
         self._count = len(members)
-        self._layouts = {name: (number, dtype) for number, (name, dtype) in members[0].layouts.wide.items()}
-        self._records, self._owner = {}, {}
-        for name in KINDS:
-            mine = [
-                (number, member.records[name])
-                for number, member in enumerate(members)
-                if name in member.records
-            ]
-            if mine:
-                dtype = self._layouts[name][1]
-                self._records[name] = np.frombuffer(bytearray().join(records for _, records in mine), dtype)
-                self._owner[name] = np.repeat(
-                    [number for number, _ in mine], [len(records) // dtype.itemsize for _, records in mine]
-                )
+        self._layouts, self._records, self._owner = _layouts(members), records, owner
         self._check()
         self.last_call = self._last("os_call", "cpu_sample")
         self.strings = self._number_strings(members)
@@ -134,6 +129,24 @@ class MergedSpools:
         self.node_base = self._number_stacks()
         self._number_modules()
         self.wide = self._wide()
+
+    @classmethod
+    def of(cls, members: Sequence[Small], spans: Sequence[tuple[int, int]] | None) -> MergedSpools:
+        """Return the spools of some processes as one."""
+        records, owner = {}, {}
+        for name in KINDS:
+            mine = [
+                (number, member.records[name])
+                for number, member in enumerate(members)
+                if name in member.records
+            ]
+            if mine:
+                dtype = _layouts(members)[name][1]
+                records[name] = np.frombuffer(bytearray().join(content for _, content in mine), dtype)
+                owner[name] = np.repeat(
+                    [number for number, _ in mine], [len(content) // dtype.itemsize for _, content in mine]
+                )
+        return cls(members, spans, records, owner=owner)
 
     def _check(self) -> None:
         for name, records in self._records.items():
@@ -315,16 +328,21 @@ class MergedSpools:
                 size=records.nbytes,
                 record=number,
             )
-            made[name] = WideRecords(memory, mapped, dtype, number=number, chunks=[chunk])
+            made[name] = WideRecords.of(memory, mapped, dtype, number=number, chunks=[chunk])
             at += records.nbytes
         return made
+
+
+def _layouts(members: Sequence[Small]) -> dict[str, tuple[int, np.dtype[Any]]]:
+    """Return number and layout of each type of record: all members have those of the first."""
+    return {name: (number, dtype) for number, (name, dtype) in members[0].layouts.wide.items()}
 
 
 @lru_cache(maxsize=256)
 def _texts(contents: tuple[bytes, ...]) -> list[str | None]:
     """Return the strings of chunks by their numbers; processes of one program often have the same.
 
-    SpoolError where some are damaged.
+    SpoolError if some are damaged.
     """
     memory = np.frombuffer(b"".join(contents), np.uint8)
     edges = np.cumsum([0, *map(len, contents)]).tolist()

@@ -67,7 +67,7 @@ def _block(
         np.zeros(count + 1, np.int64),
         np.zeros(int(facts[0]), np.uint8),
     )
-    # A program that goes on may add some meanwhile: no more than there were.
+    # A program that continues may add some in the meantime: no more than there were.
     copied = native.call("strings", inside, ids, ends[1:], data)
     return ids[:copied], ends[: copied + 1], data, int(facts[1])
 

@@ -76,7 +76,6 @@ class WideRecords:
         mapped: mmap.mmap,
         dtype: np.dtype[Any],
         number: int,
-        chunks: Iterable[Chunk],
     ) -> None:
         self._memory = memory
         self._mapped = mapped
@@ -88,8 +87,22 @@ class WideRecords:
         self._touched = 0
         self.damaged = 0
         self._count = 0
+
+    @classmethod
+    def of(
+        cls,
+        memory: npt.NDArray[np.uint8],
+        mapped: mmap.mmap,
+        dtype: np.dtype[Any],
+        *,
+        number: int,
+        chunks: Iterable[Chunk],
+    ) -> WideRecords:
+        """Return the records in some chunks."""
+        records = cls(memory, mapped, dtype, number)
         for chunk in chunks:
-            self._add(chunk, number)
+            records._add(chunk)
+        return records
 
     def __len__(self) -> int:
         return self._count
@@ -176,13 +189,13 @@ class WideRecords:
             self._release()
         return out
 
-    def _add(self, chunk: Chunk, number: int) -> None:
+    def _add(self, chunk: Chunk) -> None:
         size = self._dtype.itemsize
         records = self._view(chunk.offset, chunk.size // size)
         types = records["type"]
         empty = types == 0
         count = int(empty.argmax()) if empty.any() else len(types)
-        odd = types[:count] != number
+        odd = types[:count] != self._number
         usable = None
         if odd.any():
             usable = ~odd
@@ -222,6 +235,6 @@ def read(
         else:
             unknown += 1
     return {
-        layouts[number][0]: WideRecords(memory, mapped, layouts[number][1], number=number, chunks=mine)
+        layouts[number][0]: WideRecords.of(memory, mapped, layouts[number][1], number=number, chunks=mine)
         for number, mine in of.items()
     }, unknown

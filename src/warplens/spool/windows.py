@@ -72,7 +72,7 @@ class CaptureWindows:
 def read_file(path: Path) -> bytes:
     """Return what of a control file has a meaning.
 
-    Empty where there is none, or something else of that name.
+    Empty if there is none, or something else of that name.
     """
     try:
         return read(path, FILE_SIZE)
@@ -81,7 +81,7 @@ def read_file(path: Path) -> bytes:
 
 
 def read_capture(data: bytes) -> CaptureWindows | None:
-    """Read a control file; None where it is none, or one of another version."""
+    """Read a control file; None if it is none, or one of another version."""
     if len(data) < PAGE or _HEAD.unpack_from(data) != (CONTROL_MAGIC, VERSION):
         return None
     (gate,) = _GATE.unpack_from(data, GATE)

@@ -30,7 +30,7 @@ class StatTable(Protocol):
     def __call__(self, report: Report, selection: Selection, **options: Any) -> pa.Table:
         """Compute the stat over the selected part of the report.
 
-        MissingData where the report cannot answer.
+        Raises MissingData if the report cannot answer.
         """
         ...
 
@@ -38,7 +38,7 @@ class StatTable(Protocol):
 def one_of(what: str, value: str, known: tuple[str, ...]) -> str:
     """Return an option's value; UsageError, which lists those that there are, for another."""
     if value not in known:
-        raise UsageError(f"`:{what}={value}` is not known; there are: {', '.join(known)}.")
+        raise UsageError(f"`:{what}={value}` is unknown; choose from: {', '.join(known)}.")
     return value
 
 

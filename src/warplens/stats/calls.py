@@ -40,8 +40,8 @@ def calls_sum(
         selection: rows that overlap it count whole; with an NVTX range, those in such ranges of their thread.
         table: name of the table.
         keys: columns of the result -> SQL expression.
-        per: `process`, `thread`: what rows are kept apart by, too. Percentages are of all rows nevertheless.
-        missing: what the report does not contain where there is no row.
+        per: `process`, `thread`: what rows are grouped by, too. Percentages are of all rows nevertheless.
+        missing: what the report does not contain if there is no row.
         count: what the number of rows is called.
     """
     apart = {name: f'"{name}"' for name in per}
@@ -83,7 +83,7 @@ def idle_last(rows: pa.Table) -> tuple[pa.Table, str]:
 
 
 def located(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
-    """Return the columns that name the process and thread of each row, where it has their keys."""
+    """Return the columns that name the process and thread of each row, if it has their keys."""
     if "thread" in rows.column_names:
         return of_threads(report, rows.column("process"), rows.column("thread"))
     return places(report, rows.column("process")) if "process" in rows.column_names else {}

@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 def find(report: Report, selection: Selection, step: int) -> Path:
     """Return the path of the selection, or of one training step (-1: the whole selection).
 
-    MissingData where there is no CUDA data.
+    Raises MissingData if there is no CUDA data.
     """
     if step >= 0:
         known = steps(report, selection)
         rows = known.filter(pc.equal(known.column("index"), step))
         if not rows.num_rows:
             raise MissingData(
-                f"does not contain training step {step:,}{selection.place(report)}; it has {known.num_rows:,}."
+                f"does not contain training step {step:,}{selection.place(report)}; it has "
+                f"{known.num_rows:,}."
             )
         begin, end = pc.min(rows.column("start")).as_py(), pc.max(rows.column("end")).as_py()
         selection = Selection((begin - report.origin, end - report.origin))
@@ -48,7 +49,8 @@ def path_notes(path: Path) -> list[str]:
     )
     dead = graph.dag.dead
     broken = (
-        f"{dead:,} times something began before what it is known to wait for had ended; these do not count."
+        f"{dead:,} times an operation began before the end of an operation that it waits for; these "
+        "dependencies do not count."
         if dead
         else ""
     )
@@ -57,24 +59,28 @@ def path_notes(path: Path) -> list[str]:
     return [
         lengths,
         broken,
-        f"{lost:,} operations have no call: what launched them is not known." if lost else "",
+        f"{lost:,} operations have no call: their launch is unknown." if lost else "",
     ]
 
 
 def answer(path: Path, what: str, factor: float) -> str:
     """Return what would be if something took another time, in words.
 
-    UsageError where nothing is called so.
+    UsageError if nothing is called so.
     """
     if factor < 0:
         raise UsageError(f"`:factor={factor:g}` is negative; 0 means no time, 2 twice as long.")
     rows = path.matching(what)
     if not len(rows):
         raise UsageError(
-            f"`:what-if={what}` is no kind, kernel, call or range of the graph; `*` stands for anything: `:what-if=*gemm*`."
+            f"`:what-if={what}` is not a kind, kernel, call or range of the graph; `*` stands for any "
+            "text: `:what-if=*gemm*`."
         )
     then = path.what_if(rows, factor)
-    return f"If {what} took {factor:g} times as long: {then:,} ns instead of {path.length:,} ns ({then - path.length:+,} ns)."
+    return (
+        f"If {what} took {factor:g} times as long: {then:,} ns instead of {path.length:,} ns "
+        f"({then - path.length:+,} ns)."
+    )
 
 
 def placed(report: Report, rows: pa.Table) -> dict[str, pa.Array]:

@@ -29,7 +29,7 @@ TREES = ("flat", "top-down", "bottom-up")
 class SampleProfile:
     """Samples in their frames.
 
-    `groups`: what they are kept apart by, a row each with its sums, the greatest weight first.
+    `groups`: what they are grouped by, a row each with its sums, the greatest weight first.
     """
 
     frames: FrameTable
@@ -49,7 +49,7 @@ class SampleProfile:
     ) -> SampleProfile:
         """Read the samples, by `process`, `thread` or `range`, or all together (other words).
 
-        MissingData where there are none.
+        Raises MissingData if there are none.
         """
         keys = _GROUPS.get(by, ())
         rows = sampled(report, selection, kind=kind, wall=wall, per=keys)

@@ -35,7 +35,7 @@ def names(of: IntrakernelLaunches, group: Int64Array) -> pa.Array:
 
 
 def missing(of: IntrakernelLaunches) -> str:
-    """Return a note about what launches could not record; empty where that is nothing."""
+    """Return a note about what launches could not record; empty if that is nothing."""
     dropped, lost, needed = (
         int(of.dropped.sum()),
         int(of.units_lost.sum()),
@@ -58,7 +58,7 @@ def missing(of: IntrakernelLaunches) -> str:
 def exactness(of: IntrakernelLaunches) -> str:
     """Return a note about how well launches are placed in the report.
 
-    Empty where that is not known.
+    Empty if that is not known.
     """
     known = of.uncertainty[of.uncertainty >= 0]
     if not len(known):

@@ -20,9 +20,9 @@ SIZES = tuple(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz")
 def launched(report: Report, selection: Selection, naming: Naming, nvtx: bool) -> str:
     """Return the SQL relation (in parentheses) of the selected kernels whose call was recorded.
 
-    A launch lasts from the begin of the call to the end of the kernel, or of the call where that is later. Columns: those of
+    A launch lasts from the start of the call to the end of the kernel, or of the call where that is later. Columns: those of
     `kernels` and `analysis.gpu.ops.kernels`, and thread, call, call_start, call_end, total (ns, of the launch), queue (ns from the end
-    of the call to the begin of the kernel; null where the kernel began before).
+    of the call to the start of the kernel; null if the kernel began before).
     """
     return f"""(
     SELECT * FROM (
@@ -44,7 +44,7 @@ def nothing_launched(report: Report, selection: Selection) -> MissingData:
 
 
 def without_call(report: Report, selection: Selection, launches: int) -> str:
-    """Return a note about kernels whose call is not in the report; empty where there are none.
+    """Return a note about kernels whose call is not in the report; empty if there are none.
 
     `launches`: how many launches there are.
     """
@@ -61,7 +61,7 @@ def without_call(report: Report, selection: Selection, launches: int) -> str:
 
 
 def no_kernels(report: Report, selection: Selection) -> MissingData:
-    """Return what to raise where there is no kernel."""
+    """Return what to raise if there is not a kernel."""
     graphs = whole_graphs(report, selection)
     return MissingData(
         f"does not contain CUDA kernel data{selection.place(report)}{f': {graphs}' if graphs else '.'}"
@@ -71,7 +71,7 @@ def no_kernels(report: Report, selection: Selection) -> MissingData:
 def whole_graphs(report: Report, selection: Selection) -> str:
     """Return a note about graphs that were recorded without their kernels.
 
-    Empty where there are none.
+    Empty if there are none.
     """
     if not report.tables["graphs"]:
         return ""

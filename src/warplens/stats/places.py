@@ -45,7 +45,7 @@ def of_threads(report: Report, process: pa.ChunkedArray, thread: pa.ChunkedArray
 def of_process(report: Report, process: pa.ChunkedArray | pa.Array, column: str) -> pa.Array:
     """Return a column of `processes` for rows with these keys.
 
-    Null where there is no such process.
+    Null if there is no such process.
     """
     known = report.table("processes", ["process", column])
     return _looked_up(process, known.column("process"), known.column(column))

@@ -24,7 +24,7 @@ _COLUMNS = ("id", "process", "thread", "start", "end", "domain", "message", "sty
 def projections(report: Report, selection: Selection, *, stacks: bool = False) -> pa.Table:
     """Return the ranges with GPU work, in the order in which that began.
 
-    MissingData where there is none.
+    Raises MissingData if there is none.
 
     Beside columns of `nvtx_ranges`: first, last, operations (see `ranges.projection.projected`), name (`domain:name`, a dictionary),
     level (how many of these ranges enclose it), number (how many of them are directly inside it), parent (null where that is none of
@@ -35,7 +35,7 @@ def projections(report: Report, selection: Selection, *, stacks: bool = False) -
         raise missing(report, selection)
     ids = rows.column("id").combine_chunks()
     places = pc.fill_null(pc.index_in(rows.column("parent"), value_set=ids), -1)
-    nest = Nest(np.asarray(places, np.int64), np.asarray(ids.to_numpy(), np.int64))
+    nest = Nest.of(np.asarray(places, np.int64), np.asarray(ids.to_numpy(), np.int64))
     inside = nest.above[nest.above >= 0]
     parent = pc.if_else(pa.array(nest.above >= 0), rows.column("parent").combine_chunks(), None)
     rows = rows.set_column(rows.column_names.index("parent"), "parent", parent)

@@ -23,7 +23,7 @@ def nvtx_summary(
 ) -> pa.Table:
     """Summarize the ranges of one style (None: both) by name, the greatest total first.
 
-    Raises MissingData where no range is left. The share is of the listed rows' total, not of wall time.
+    Raises MissingData if no range is left. The share is of the listed rows' total, not of wall time.
     """
     groups, unfinished = range_durations(report, selection)
     if style is not None:

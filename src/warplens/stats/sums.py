@@ -30,7 +30,7 @@ def naming(base: bool, mangled: bool) -> Naming:
     Raises UsageError for both.
     """
     if base and mangled:
-        raise UsageError("`:base` and `:mangled` are two names of one kernel; give one of them.")
+        raise UsageError("`:base` and `:mangled` exclude each other; use one of them.")
     return "base" if base else "mangled" if mangled else "demangled"
 
 
@@ -61,7 +61,7 @@ def grouped(
 
     Returns:
         The columns of `per` and `keys`, then total, count, median, min, max, stddev (of a sample; 0 for one), those of `more` and `share`
-        (percent of the total of all rows with the same `per`). MissingData where no row is left.
+        (percent of the total of all rows with the same `per`). Raises MissingData if no row is left.
     """
     text = f"""
     WITH chosen AS (SELECT *, {value} AS value FROM {relation} WHERE {where or during(report, selection)}),
@@ -94,7 +94,7 @@ def grouped_by(
     missing: str | Callable[[], MissingData],
     value: str = DURATION,
 ) -> pa.Table:
-    """Return the same, with rows kept apart by GPU, stream, process or rank. None: all together."""
+    """Return the same, with rows grouped by GPU, stream, process or rank. None: all together."""
     chosen, per = (relation, ()) if by is None else (by.relation(relation), by.per)
     return grouped(report, selection, chosen, keys=keys, missing=missing, value=value, per=per)
 
@@ -102,7 +102,7 @@ def grouped_by(
 def summary(
     report: Report, rows: pa.Table, keys: Sequence[str], *, count: str = "Instances", by: By | None = None
 ) -> pa.Table:
-    """Shape what `grouped` returned as nsys does: the block, where it was, the keys.
+    """Shape what `grouped` returned as nsys does: the block, if it was, the keys.
 
     `count`: what the number of rows is called.
     """
@@ -148,7 +148,7 @@ def block(
 def where(report: Report, rows: pa.Table, by: By | None = None) -> dict[str, pa.Array]:
     """Return the columns that say of each row of `grouped` where it was.
 
-    None where rows were not kept apart.
+    None if rows were not kept apart.
     """
     if by is not None and by.by in ("rank", "stream"):
         nothing = [None] * rows.num_rows

@@ -34,7 +34,7 @@ def task_column(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
 def payload_columns(report: Report, rows: pa.Table, kind: str) -> dict[str, pa.Array]:
     """Return `Payload` and, where one came with an end, `EndPayload`, both as text.
 
-    Nothing where no row has one.
+    Nothing if no row has one.
 
     `rows`: id, payload_int and payload_float of ranges or marks.
     """

@@ -58,7 +58,7 @@ def traced(report: Report, selection: Selection, style: str) -> Traced:
     above = pc.fill_null(
         pc.index_in(table.column("parent"), value_set=table.column("id").combine_chunks()), -1
     )
-    nest = Nest(np.asarray(above, np.int64), ids)
+    nest = Nest.of(np.asarray(above, np.int64), ids)
     inside = np.asarray(of_style) & (nest.above >= 0)
     length = integers(table, "end") - starts
     # `number` and `time`: how many direct children each range has, and their time together.
@@ -94,27 +94,34 @@ class Nest:
     `above` has the position of each one's parent, -1 for none.
     """
 
-    def __init__(self, above: Int64Array, ids: Int64Array) -> None:
-        self.above = above
-        self.level = np.full(len(above), -1, np.int64)
-        self._ids = ids
-        self._levels: list[Int64Array] = []
+    def __init__(
+        self, above: Int64Array, level: Int64Array, ids: Int64Array, levels: list[Int64Array]
+    ) -> None:
+        """`level`: how many ranges are around each one; `levels`: the positions of those of each level."""
+        self.above, self.level, self._ids, self._levels = above, level, ids, levels
+
+    @classmethod
+    def of(cls, above: Int64Array, ids: Int64Array) -> Nest:
+        """Go through ranges with these parents and ids."""
+        level = np.full(len(above), -1, np.int64)
+        levels: list[Int64Array] = []
         children = np.argsort(above, kind="stable")
         first = np.searchsorted(above[children], np.arange(len(above) + 1))
         level_rows = children[: first[0]]
         while len(level_rows):
-            self.level[level_rows] = len(self._levels)
-            self._levels.append(level_rows)
+            level[level_rows] = len(levels)
+            levels.append(level_rows)
             begin, counts = first[level_rows], first[level_rows + 1] - first[level_rows]
             # The children of all ranges of this level: runs [begin, begin + count) of `children`, one after the other.
             level_rows = children[
                 np.repeat(begin - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
             ]
-        lost = np.flatnonzero(self.level < 0)  # parents in a circle: no report of ours, but no reason to fail
+        lost = np.flatnonzero(level < 0)  # parents in a circle: no report of ours, but no reason to fail
         if len(lost):
-            self.above = np.where(self.level < 0, -1, above)
-            self.level[lost] = 0
-            self._levels[:1] = [np.concatenate([*self._levels[:1], lost])]
+            above = np.where(level < 0, -1, above)
+            level[lost] = 0
+            levels[:1] = [np.concatenate([*levels[:1], lost])]
+        return cls(above, level, ids, levels=levels)
 
     def stacks(self, wanted: Int64Array) -> pa.Array:
         """Return the ids from the outermost range to each one wanted, each after a colon."""

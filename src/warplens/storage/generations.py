@@ -34,7 +34,7 @@ def file_name(table: str, host: str, part: int, generation: int) -> str:
 class Held:
     """Keeps the files of a snapshot where they are until it is dropped.
 
-    OSError where they are gone already.
+    OSError if they are gone already.
     """
 
     def __init__(self, report: Path, manifest: Manifest) -> None:

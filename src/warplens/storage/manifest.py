@@ -19,7 +19,7 @@ DIRECTORY = MANIFESTS
 _LONGEST = 1 << 26  # bytes
 PARTS = 1 << 15  # that many, at most: the range ids of more would not fit into 64 bits
 PROCESSES_PER_PART = 1 << 16
-INDEXED = 1 << 21  # rows: the first viewer indexes fewer within half a second, so finishing leaves them out
+INDEXED = 1 << 21  # rows: the first viewer indexes fewer within half a second
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,12 @@ class Manifest:
     @property
     def is_large(self) -> bool:
         """Whether the part may have slices enough for an index."""
-        return sum(map(self.rows, self.tables)) >= INDEXED
+        return is_large(sum(map(self.rows, self.tables)))
+
+
+def is_large(slices: int) -> bool:
+    """Return whether a number of slices needs an index, and a process apart for what the page computes."""
+    return slices >= INDEXED
 
 
 def path_of(report: Path, part_id: str) -> Path:
@@ -103,7 +108,7 @@ def read(path: Path) -> Manifest:
 def parse(data: Any, path: Path) -> Manifest:
     """Check the JSON of a manifest read from `path`."""
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-        raise ReportError(f'{path} is no manifest of a report ("format" is not "{FORMAT}")')
+        raise ReportError(f'{path} is not a manifest of a report ("format" is not "{FORMAT}")')
     version = data.get("version")
     if not isinstance(version, int) or isinstance(version, bool):
         raise ReportError(f'{path} has no "version"')

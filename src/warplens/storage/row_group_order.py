@@ -35,7 +35,7 @@ _STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _M
 def reorder(file: BinaryIO, order: Sequence[int]) -> None:
     """Let the row group number `order[k]` of an open file be its k-th.
 
-    Raises ReportError where the footer is not as expected.
+    Raises ReportError if the footer is not as expected.
     """
     end = file.seek(0, 2)
     file.seek(end - 8)
@@ -45,7 +45,7 @@ def reorder(file: BinaryIO, order: Sequence[int]) -> None:
     file.seek(max(begin, 0))
     footer = file.read(size)
     if tail[4:] != _MAGIC or begin < 4 or len(footer) != size:
-        raise ReportError(f"{Path(str(file.name))} does not end as a Parquet file does")
+        raise ReportError(f"{Path(str(file.name))} does not end like a Parquet file")
     changed = _reordered(footer, order)
     if len(changed) != size:
         raise ReportError(f"{Path(str(file.name))}: the footer of the Parquet file cannot be put in order")

@@ -44,7 +44,7 @@ def check_foreign(file: Path, metadata: pq.FileMetaData) -> None:
 
 
 def _check_pages(file: Path, metadata: pq.FileMetaData) -> None:
-    """Raise ReportError where the pages of a column unpack to more than the file says."""
+    """Raise ReportError if the pages of a column unpack to more than the file says."""
     if file.stat().st_size > _LOOKED:
         return
     data = memoryview(file.read_bytes())
@@ -60,7 +60,7 @@ def _check_pages(file: Path, metadata: pq.FileMetaData) -> None:
                 raise ReportError(f"cannot read {file}: {error}") from error
             if size > column.total_uncompressed_size:
                 told = f"{column.path_in_schema} unpacks to {size:,} bytes, not {column.total_uncompressed_size:,} as it says"
-                raise ReportError(f"{file} is not the file that was written: {told}.")
+                raise ReportError(f"{file} differs from the file that was written: {told}.")
 
 
 def _check(file: Path, metadata: pq.FileMetaData, texts: frozenset[str], little: int) -> None:
@@ -84,7 +84,7 @@ def _check(file: Path, metadata: pq.FileMetaData, texts: frozenset[str], little:
     for size, small, enough in ((unpacked, packed, little), (unpacked_text, packed_text, _TEXT)):
         if size > enough and size > _SHRINKS * small:
             told = f"{metadata.num_rows:,} rows in {small:,} bytes, which unpack to {size >> 20:,} MiB"
-            raise ReportError(f"{file} has {told}: no recording is like that, and it would fill the memory.")
+            raise ReportError(f"{file} has {told}: no recording has that, and it would fill the memory.")
     _check_pages(file, metadata)
 
 

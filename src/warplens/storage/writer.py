@@ -73,7 +73,7 @@ class PartWriter:
 
     A `snapshot` has its own files.
 
-    `during`: it is written while the recording goes on, for good; until `commit`, others may write snapshots, and the same part.
+    `during`: it is written while the recording continues, for good; until `commit`, others may write snapshots, and the same part.
     """
 
     def __init__(
@@ -253,9 +253,9 @@ def open_parquet(file: BinaryIO | Path, table: str) -> pq.ParquetWriter:
 def _places(table: str, *, during: bool) -> str | None:
     """Return the column whose first value says where a row group belongs.
 
-    None where all are written in order.
+    None if all are written in order.
 
-    Ranges that waited for their ends come late; while a recording goes on, so do processes that have not ended yet.
+    Ranges that waited for their ends come late; while a recording continues, so do processes that have not ended yet.
     """
     if table in _BY_ID:
         return _BY_ID[table]

@@ -50,7 +50,7 @@ class Happening:
 
 
 def read(process: str, head: str, track: str) -> list[Happening] | None:
-    """Read one line; None where it is no row of the CPU side."""
+    """Read one line; None if it is no row of the CPU side."""
     match = _HEAD.fullmatch(head)
     if match is None:
         return None

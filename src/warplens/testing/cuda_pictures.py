@@ -64,7 +64,7 @@ class Scene:
 
 
 def read(process: str, head: str, track: str) -> list[Op] | None:
-    """Read one line; None where it is no row of CUDA."""
+    """Read one line; None if it is no row of CUDA."""
     match = _HEAD.fullmatch(head)
     if match is None:
         return None

@@ -156,7 +156,7 @@ def chunk(
 ) -> bytes:
     """Return a chunk of `size` bytes (default: the pages its contents need).
 
-    `record`: the type of all its records, where it is wide.
+    `record`: the type of all its records, if it is wide.
     """
     whole = size or (64 + len(contents) + PAGE - 1) // PAGE * PAGE
     header = struct.pack("<IBBHQII", 0x4B484357, kind, record, stride, whole, thread, sequence) + bytes(40)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Inside:
     """The in-kernel regions of kernels of one name on a stream.
 
-    `context` is None where their kernels were not recorded.
+    `context` is None if their kernels were not recorded.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Entities:
         return list(dict.fromkeys([*self.of_manifests, *map(self.host, self.processes)]))
 
     def host(self, process: int | None) -> str:
-        """Return the host of a process; empty where it is not known."""
+        """Return the host of a process; empty if it is not known."""
         return str((self.processes.get(process if process is not None else -1) or {}).get("host") or "")
 
     def rank(self, process: int | None) -> int | None:

@@ -12,7 +12,7 @@ Drawing = Literal["slices", "marks", "states", "samples", "counter"]
 class RowKind:
     """A kind of rows: `name`, `short` (in addresses and options), and how its events are drawn.
 
-    The events of `layer` are those of that layer of the index (`timeline.index.layers`). `label`: the terminal's name, where it has another
+    The events of `layer` are those of that layer of the index (`timeline.index.layers`). `label`: the terminal's name, if it has another
     one, for it writes what the CPU did in small letters.
     """
 

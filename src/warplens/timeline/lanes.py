@@ -91,23 +91,35 @@ class LaneEvent:
 class Lanes:
     """All tracks of a report that are in indexes."""
 
-    def __init__(self, indexes: Sequence[LaneIndex]) -> None:
-        self._indexes = list(indexes)
-        self.all: list[Lane] = []
-        self._base: dict[int, int] = {}
-        self._bases: list[int] = []
-        for index in self._indexes:
-            self._base[id(index)] = len(self.all)
-            self._bases.append(len(self.all))
-            self.all += [Lane(len(self.all) + place, index, own) for place, own in enumerate(index.tracks)]
-        self._layers: dict[str, list[Lane]] = {}
-        for lane in self.all:
-            self._layers.setdefault(lane.layer, []).append(lane)
-        self._of: dict[tuple[str, int], list[LaneIndex]] = {}  # the indexes that have a layer of a process
-        for lane in self.all:
-            known = self._of.setdefault((lane.layer, lane.process), [])
+    def __init__(
+        self,
+        indexes: list[LaneIndex],
+        bases: list[int],
+        every: list[Lane],
+        layers: dict[str, list[Lane]],
+        having: dict[tuple[str, int], list[LaneIndex]],
+    ) -> None:
+        """`bases`: the first track of each index; `having`: the indexes that have a layer of a process."""
+        self._indexes, self._bases, self.all = indexes, bases, every
+        self._layers, self._having = layers, having
+        self._base = dict(zip(map(id, indexes), bases, strict=True))
+
+    @classmethod
+    def of(cls, indexes: Sequence[LaneIndex]) -> Lanes:
+        """Return the tracks of several indexes, numbered through."""
+        bases: list[int] = []
+        every: list[Lane] = []
+        layers: dict[str, list[Lane]] = {}
+        having: dict[tuple[str, int], list[LaneIndex]] = {}
+        for index in indexes:
+            bases.append(len(every))
+            every += [Lane(len(every) + place, index, own) for place, own in enumerate(index.tracks)]
+        for lane in every:
+            layers.setdefault(lane.layer, []).append(lane)
+            known = having.setdefault((lane.layer, lane.process), [])
             if not known or known[-1] is not lane.index:
                 known.append(lane.index)
+        return cls(list(indexes), bases, every, layers=layers, having=having)
 
     @classmethod
     def open(
@@ -117,16 +129,20 @@ class Lanes:
 
         Raises ReportError.
         """
-        return cls([LaneIndex.open(stored, part, cache, progress) for part in stored.parts])
+        return cls.of([LaneIndex.open(stored, part, cache, progress) for part in stored.parts])
 
     def with_more(self, indexes: Sequence[LaneIndex]) -> Lanes:
         """Return these with more behind them: numbers stay as they are."""
-        return Lanes([*self._indexes, *indexes])
+        return Lanes.of([*self._indexes, *indexes])
 
     @property
     def layers(self) -> Collection[str]:
         """The layers that have events."""
         return self._layers.keys()
+
+    def of_layer(self, layer: str) -> Sequence[Lane]:
+        """Return the tracks of a layer."""
+        return self._layers.get(layer, ())
 
     def lane(self, number: int) -> Lane | None:
         """Return a track by its number; None where there is none."""
@@ -177,7 +193,7 @@ class Lanes:
 
         `start` (ns, the report's clock), where it is known, says where to look first.
         """
-        for index in self._of.get((layer, process), ()):
+        for index in self._having.get((layer, process), ()):
             hit = index.locate(layer, process, row, start)
             if hit is not None:
                 return self._event(index, self._base[id(index)], hit)
@@ -196,13 +212,13 @@ class Lanes:
     def next_of(self, layer: str, time: int, end: int) -> LaneEvent | None:
         """Return the first event of a layer that begins at `time` or later."""
         match = self.find(
-            every_name, time, end, limit=1, tracks=[lane.number for lane in self._layers.get(layer, ())]
+            every_name, time, end, limit=1, tracks=[lane.number for lane in self.of_layer(layer)]
         )
         return match[0] if match else None
 
     def named(self, like: LaneEvent, limit: int) -> list[LaneEvent]:
         """Return events of the layer and name of another one."""
-        tracks = [lane.number for lane in self._layers.get(like.lane.layer, ())]
+        tracks = [lane.number for lane in self.of_layer(like.lane.layer)]
 
         def names(index: LaneIndex) -> Any:
             chosen = np.asarray(index.names.search(like.name, False))

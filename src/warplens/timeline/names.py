@@ -41,19 +41,19 @@ def rank_label(row: Mapping[str, Any]) -> str:
 
 
 def context_label(context: int, row: Mapping[str, Any] | None) -> str:
-    """Return what a context is called; `row`: of `contexts`, None where it is not there."""
+    """Return what a context is called; `row`: of `contexts`, None if it is not there."""
     return _named("Context", context, (row or {}).get("name"))
 
 
 def stream_label(stream: int, row: Mapping[str, Any] | None) -> str:
-    """Return what a stream is called; `row`: of `streams`, None where it is not there."""
+    """Return what a stream is called; `row`: of `streams`, None if it is not there."""
     return _named("Stream", stream, stream_name(row))
 
 
 def stream_name(row: Mapping[str, Any] | None) -> str | None:
     """Return the name that a program gave to a stream, `default` for the one that needs none.
 
-    None where it has none.
+    None if it has none.
     """
     known = row or {}
     return known.get("name") or ("default" if known.get("kind") == "null" else None)

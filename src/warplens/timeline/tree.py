@@ -29,7 +29,7 @@ _OWN = {
     "warp": "intrakernel_events",
 }
 _INSIDE = frozenset(("intrakernel_units", "intrakernel_events", "intrakernel_marks"))
-# What a layer is called that is kept apart by kinds: the end of the id, and the name.
+# What a layer is called that is grouped by kinds: the end of the id, and the name.
 _KINDS = {
     "nvtx_ranges": {
         "push_pop": ("nvtx", "NVTX"),
@@ -87,7 +87,7 @@ class Row:
         order: tuple[Any, ...] = (),
         **facts: int | None,
     ) -> Row:
-        """Return the child whose id ends in `part`, made where there is none."""
+        """Return the child whose id ends in `part`, made if there is none."""
         if part not in self.children:
             known = {key: value for key, value in facts.items() if value is not None}
             self.children[part] = Row(
@@ -138,7 +138,7 @@ class RowTree:
         row = parent if own else parent.child(part, kind.short, name, order=(2, place_of(layer), part))
         if (
             row.source is not None
-        ):  # two tracks of one name: a table that is kept apart by more than is known here
+        ):  # two tracks of one name: a table that is grouped by more than is known here
             row = parent.child(
                 f"{part}.{track.number}", kind.short, name, order=(2, place_of(layer), part, track.number)
             )
@@ -266,7 +266,7 @@ class RowTree:
 
     def _gpu(self, gpu: HostGpu) -> Row:
         users = self._entities.users(gpu)
-        own = users[0] if len(users) == 1 else None  # whose it is, where it is of one process alone
+        own = users[0] if len(users) == 1 else None  # whose it is, if it is of one process alone
         return self._host(gpu.host).child(
             f"gpu:{gpu.id}",
             "gpu",
@@ -303,6 +303,6 @@ class RowTree:
 
 
 def _number(key: Mapping[str, Any], name: str) -> int:
-    """Return a part of a track's key; -1 where the table lacks it."""
+    """Return a part of a track's key; -1 if the table lacks it."""
     value = key.get(name)
     return -1 if value is None else int(value)

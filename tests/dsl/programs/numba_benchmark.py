@@ -14,7 +14,7 @@ from typing import Any
 
 from numba import cuda, types
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from warplens.intrakernel import allocate
 from warplens.intrakernel.dsl.numba import bind
 from warplens.intrakernel.memory import allocate_memory

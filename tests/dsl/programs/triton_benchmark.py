@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 
 from tests.dsl.decoded import told
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from warplens.intrakernel import allocate
 from warplens.intrakernel.dsl.triton import bind
 

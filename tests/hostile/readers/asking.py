@@ -52,7 +52,7 @@ def commands(path: Path, chance: random.Random, folder: Path) -> None:
 
 
 def command(words: list[str]) -> str:
-    """Run one command line; return what it printed. Raises Wrong where it ends in another way than in words."""
+    """Run one command line; return what it printed. Raises Wrong if it ends in another way than in words."""
     out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace"), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
         warnings.simplefilter("ignore")

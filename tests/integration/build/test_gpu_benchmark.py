@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.native.fake_cuda import FakeCuda
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 pytestmark = pytest.mark.require("native")
 _TORCH = "import sys\nfrom unittest.mock import MagicMock\nsys.modules[__name__] = MagicMock()\n"
@@ -40,4 +40,4 @@ def test_every_program_is_timed_in_every_mode(monkeypatch: pytest.MonkeyPatch, t
     assert len(rows) == 2 * launch + 2 * torch
     assert [row.budget for row in rows if row.budget] == [benchmark.RAW_BUDGET] * 2 + [benchmark.STEP_BUDGET]
     assert all(row.value == 2.5 for row in rows[:launch])
-    assert all(row.unit == "µs" and row.peer for row in rows)
+    assert all(row.unit == "us" and row.peer for row in rows)

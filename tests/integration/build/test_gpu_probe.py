@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests.support.native.fake_cuda import FakeCuda
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 pytestmark = pytest.mark.require("native", "g++")
 

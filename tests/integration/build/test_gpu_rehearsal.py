@@ -21,7 +21,7 @@ import pytest
 
 from tests.support.native.fake_cuda import FakeCuda
 from tests.support.native.native_build import sharing_objects
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from tests.support.thorough import THOROUGH
 
 pytestmark = [pytest.mark.require("git", "native", "duckdb", "gcc", "g++"), pytest.mark.timeout(600)]
@@ -178,7 +178,7 @@ def test_without_a_compiler_the_packed_libraries_are_used(fresh: Machine) -> Non
     assert done.returncode == 0, done.stdout + done.stderr
     assert "gpu: the build failed (see build.log): the libraries of build/gpu are in place, " in done.stdout
     assert fresh.ended() == {"doctor": "ok", "test_cuda_first": "ok"}
-    for path in ("_lib/libwarplens_agent.so", "_lib/libwarplens_desk.so"):
+    for path in ("_lib/libwarplens_agent.so", "_lib/libwarplens_reader.so"):
         assert (fresh.root / "src" / "warplens" / path).read_bytes() == (fresh.root / "build" / "gpu" / "native" / path).read_bytes()
 
 
@@ -215,5 +215,5 @@ def test_only_the_binding_needs_the_headers_of_python(machine: Machine, tmp_path
         words = [f"-DPython_EXECUTABLE={machine.python}", f"-DWARPLENS_PARTS={parts}"]
         return subprocess.run([*command, *words], capture_output=True, text=True, check=False)
 
-    assert (without := configured("spool;agent;desk;device")).returncode == 0, without.stderr
-    assert "Python" in configured("spool;agent;desk;device;bindings").stderr
+    assert (without := configured("spool;agent;reader;device")).returncode == 0, without.stderr
+    assert "Python" in configured("spool;agent;reader;device;bindings").stderr

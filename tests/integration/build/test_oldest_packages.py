@@ -1,4 +1,4 @@
-"""The oldest version of each package that pyproject.toml allows is enough: the desk's own unit tests, and a recording, with those alone.
+"""The oldest version of each package that pyproject.toml allows is enough: the reader's own unit tests, and a recording, with those alone.
 
 The newest are those of `.venv`, with which all other tests run.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-DESK = [f"tests/unit/{name}" for name in ("query", "report", "stats", "exporters", "importers", "flows", "viewer", "cli")]
+READER = [f"tests/unit/{name}" for name in ("analysis", "timeline", "report", "stats", "exporters", "importers", "flows", "viewer", "cli")]
 # With a version of its time a package may use what a newer Python warns of.
 _WORDS = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not exhaustive", "-W", "ignore::DeprecationWarning"]
 # Before 15, rich may leave out the last step of a bar that was short: nothing that a user misses.
@@ -37,8 +37,8 @@ def python() -> Path:
     return Path(_run(sys.executable, ROOT / "tools" / "oldest.py").splitlines()[-1])
 
 
-def test_unit_tests_of_the_desk_pass(python: Path, tmp_path: Path) -> None:
-    printed = _run(python, "-m", "pytest", *_WORDS, f"--basetemp={tmp_path}", *DESK)
+def test_unit_tests_of_the_reader_pass(python: Path, tmp_path: Path) -> None:
+    printed = _run(python, "-m", "pytest", *_WORDS, f"--basetemp={tmp_path}", *READER)
     passed = re.search(r"(\d+) passed", printed)
     assert passed is not None
     assert int(passed[1]) > 1000, printed[-500:]

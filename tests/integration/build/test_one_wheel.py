@@ -16,7 +16,7 @@ import pytest
 from tests.support.programs import launching
 from tests.support.programs.launching import COMMAND
 from tests.support.native.native_build import sharing_objects
-from tests.support.pieces import LIB
+from tests.support.optional_dependencies import LIB
 
 ROOT = Path(__file__).resolve().parents[3]
 # Bindings alone, without optimising: the other libraries are those of this checkout.

@@ -93,7 +93,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         names = set(archive.namelist())
     assert {name.partition("/")[0] for name in names} <= {"warplens", f"warplens-{wheel.name.split('-')[1]}.dist-info"}
     package = {name.partition("/")[2] for name in names if name.startswith("warplens/")}
-    libraries = {f"_lib/libwarplens_{name}.so" for name in ("agent", "desk", "preload")}
+    libraries = {f"_lib/libwarplens_{name}.so" for name in ("agent", "reader", "preload")}
     headers = {f"_lib/include/{path.name}" for path in (ROOT / "native" / "device").iterdir() if path.suffix in (".cuh", ".h")}
     assert "_lib/include/warplens.cuh" in headers
     assert {"py.typed", "nvtx/_binding.pyi", "intrakernel/examples/tiles.cu", *libraries, *headers} <= package

@@ -210,14 +210,14 @@ PLAIN = {
     "spins": Plain(
         SPINS, "spinning", "OpenMP", "OMP_NUM_THREADS", ({"OMP_NUM_THREADS": "6"}, {"OMP_NUM_THREADS": "1"})
     ),
-    "sleeps": Plain(SLEEPS, "sleeping", "poll (program.py) sleeps", "Wait for the thing itself"),
+    "sleeps": Plain(SLEEPS, "sleeping", "poll (program.py) sleeps", "Wait for the result itself"),
     "locked": Plain(LOCKED, "sleeping", "store (program.py) waits for a database", "WAL"),
     "writers": Plain(WRITERS, "sleeping", "store (program.py) waits for a database", "8 threads stood still"),
     "blocks": Plain(
         BLOCKS,
         "event_loop_blocked",
         "handler (program.py)",
-        "in query (program.py). 1 other task could not go on meanwhile: beat.",
+        "in query (program.py). 1 other task had to wait: beat.",
     ),
     "leaks": Plain(LEAKS, "memory_growth", "the memory of program.py", "most of it in handle (program.py)"),
 }

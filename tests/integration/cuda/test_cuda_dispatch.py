@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.conftest import Target
 from tests.support.native.fake_cuda import VERSIONS, FakeCuda
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from tests.support.programs.capturing import COMMAND
 from tests.support.programs.cuda_running import (
     ALL_APIS,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.gpu.recording import bare
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from warplens.convert.finish import finish
 
 pytestmark = pytest.mark.require("native", "duckdb")

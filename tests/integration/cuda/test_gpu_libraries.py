@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.pieces import LIBRARIES, find_library
+from tests.support.optional_dependencies import LIBRARIES, find_library
 from tests.support.programs.launching import environment, warplens
-from warplens.report import open as open_report
+from tests.support.reports.querying import rows
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(300)]
 
@@ -28,12 +28,6 @@ def record(folder: Path, name: str, program: str, *words: str, **variables: str)
     done = warplens("profile", "-q", "-f", "-o", report, *alone, cwd=folder, env=environment(**variables))
     assert done.returncode == 0, done.stderr
     return done.stdout, report
-
-
-def rows(report: Path, sql: str) -> list[tuple[Any, ...]]:
-    """The rows of a query."""
-    with open_report(report) as opened:
-        return [tuple(row.values()) for row in opened.sql(sql).to_pylist()]
 
 
 def complaints(report: Path) -> list[tuple[Any, ...]]:

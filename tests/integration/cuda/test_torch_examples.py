@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pieces import LIBRARIES, find_library
+from tests.support.optional_dependencies import LIBRARIES, find_library
 from warplens.report.report import open as open_report
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from tests.support.programs.launching import environment, warplens
 from warplens.report import Report
 from warplens.report import open as open_report

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pieces import ROOT, find_nvcc
+from tests.support.optional_dependencies import ROOT, find_nvcc
 from tests.support.programs.launching import environment
 from warplens.flows.differing import diff
 from warplens.intrakernel import include_path

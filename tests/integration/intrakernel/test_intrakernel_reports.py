@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.native.fake_cuda import FakeCuda, violations
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from tests.support.programs.launching import COMMAND, environment, warplens
 from tests.support.thorough import few
 from warplens.report import open as open_report

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.programs.launching import environment, warplens
+from tests.support.reports.querying import rows
 from tests.support.thorough import alike
-from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(300)]
 
@@ -39,12 +38,6 @@ def record(folder: Path, program: str, *before: str, library: str = "warplens.nv
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr, done.stderr
     return done.stdout, report
-
-
-def rows(report: Path, sql: str) -> list[tuple[Any, ...]]:
-    """The rows of a query."""
-    with open_report(report) as opened:
-        return [tuple(row.values()) for row in opened.sql(sql).to_pylist()]
 
 
 def complaints(report: Path) -> list[str]:

@@ -5,23 +5,17 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.programs.launching import environment, warplens
+from tests.support.reports.querying import rows
 from tests.support.thorough import few
-from warplens.report import open as open_report
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "train.py"
 STEPS = 20
 
 pytestmark = pytest.mark.require("native")
-
-
-def rows(report: Path, sql: str) -> list[tuple[Any, ...]]:
-    with open_report(report) as opened:
-        return [tuple(row.values()) for row in opened.sql(sql).to_pylist()]
 
 
 def train(folder: Path, *words: str, script: Path = EXAMPLE) -> tuple[list[float], Path]:

@@ -21,7 +21,7 @@ PLANTED = [
     ("spool/__init__.py", "import warplens.report.store", "Data flows one way"),
     ("catalog.py", "import warplens.model.tables", "Data flows one way"),
     ("new_part/__init__.py", "", "Data flows one way"),
-    ("report/store.py", "import warplens.recording.facts", "The traced process and the desk"),
+    ("report/store.py", "import warplens.recording.facts", "The traced process and the reader"),
     ("nvtx/colors.py", "import numpy", "Nothing heavy"),
     ("recording/launch/launcher.py", "def f() -> None:\n    import rich", "Nothing heavy"),
     ("stats/base.py", "import torch", "without a GPU stack"),

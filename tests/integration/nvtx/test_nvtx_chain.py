@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import Target
-from tests.support.pieces import LIB
+from tests.support.optional_dependencies import LIB
 from tests.support.reports.raw_spool import RawSpool, read_all
 from tests.support.thorough import few
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.nvtx.test_edges import complaints, record, rows
+from tests.integration.nvtx.test_edges import complaints, record
+from tests.support.reports.querying import rows
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(300)]
 

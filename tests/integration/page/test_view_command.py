@@ -143,8 +143,8 @@ def test_a_browser_is_started_where_there_is_a_screen(report: Path, tmp_path: Pa
         (["--host", "10.255.255.255", "--allow-remote", "run"], "cannot listen"),
         (["--port", "70000", "run"], "70000"),
         (["--perfetto", "run", "run"], "one report"),
-        (["--perfetto-ui", "ftp://x", "run"], "no address of a Perfetto UI"),
-        (["--perfetto-ui", "http://[", "run"], "no address of a Perfetto UI"),
+        (["--perfetto-ui", "ftp://x", "run"], "not an address of a Perfetto UI"),
+        (["--perfetto-ui", "http://[", "run"], "not an address of a Perfetto UI"),
         (["run"] * 17, "too many"),
         ([], "REPORT"),
     ],
@@ -363,7 +363,7 @@ def test_a_running_program_is_followed(tmp_path: Path) -> None:
             until(lambda: seen("second"), "the second range", 300)
             newer = visitor.get(f"/api/1/changed?known={meta['generation']}")
             assert newer > [meta["generation"]]
-            assert process.poll() is None, "the program goes on"
+            assert process.poll() is None, "the program continues"
             assert process.stdin is not None
             process.stdin.close()
             until(

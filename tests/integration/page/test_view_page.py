@@ -112,7 +112,7 @@ def test_the_wheel_zooms_with_ctrl_pans_with_shift_and_scrolls(visit: Visit) -> 
 def test_a_click_selects_and_says_everything_about_it(visit: Visit) -> None:
     visit.page.mouse.click(*visit.point("NVTX", 2 * STEP + INSIDE))
     details = visit.page.get_by_role("complementary", name=re.compile("details", re.IGNORECASE))
-    details.get_by_text("700 µs").first.wait_for()
+    details.get_by_text("700 us").first.wait_for()
     assert details.get_by_role("heading", name="step").count() >= 1
     details.get_by_text("payload_int").wait_for()
     visit.until("() => /[#&]e=0\\.nvtx_ranges\\.0\\./.test(location.hash)")
@@ -133,7 +133,7 @@ def test_all_events_of_a_name_are_summed_up(visit: Visit) -> None:
     details = visit.page.get_by_role("complementary", name=re.compile("details", re.IGNORECASE))
     details.get_by_text("load", exact=True).first.wait_for()
     details.get_by_role("heading", name="The longest").wait_for()
-    assert details.get_by_role("button", name="180 µs").count() == STEPS
+    assert details.get_by_role("button", name="180 us").count() == STEPS
 
 
 def test_search_walks_through_the_hits(visit: Visit) -> None:

@@ -45,7 +45,7 @@ def panel(visit: Visit, name: str) -> Locator:
 def test_a_finding_leads_to_its_evidence(visit: Visit) -> None:
     before = visit.view()
     visit.page.get_by_role("listbox", name=re.compile("Findings")).get_by_role("option").first.click()
-    visit.page.get_by_role("table", name="Where it can be seen").get_by_role("button").first.click()
+    visit.page.get_by_role("table", name="Evidence").get_by_role("button").first.click()
     near = visit.moved(before)
     assert near[1] - near[0] < before[1] - before[0]
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.optional_dependencies import find_library
 from tests.support.page.browsing import PATIENCE, served
 from tests.support.page.viewed_training import training
-from tests.support.pieces import find_library
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Route

@@ -18,7 +18,7 @@ from tests.support.thorough import few
 from warplens.testing.timeline import timeline
 from warplens.viewer import limits
 from warplens.viewer.answers import projecting
-from warplens.viewer.server import subprocess_worker as apart
+from warplens.viewer.server import subprocess_worker
 
 pytestmark = pytest.mark.require("native")
 
@@ -342,7 +342,10 @@ def test_two_hundred_clients_at_once_are_all_answered(client: Client) -> None:
     assert found == {(200, 200)}
 
 
-SQL = "POST /api/1/sql HTTP/1.1\r\nhost: 127.0.0.1\r\ncookie: COOKIE\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"
+SQL = (
+    "POST /api/1/sql HTTP/1.1\r\nhost: 127.0.0.1\r\ncookie: COOKIE\r\ncontent-type: "
+    "application/json\r\ncontent-length: 9\r\n\r\n{"
+)
 
 
 @pytest.mark.parametrize("said", ["", "GET / HT", SQL])
@@ -385,7 +388,7 @@ def test_a_report_that_is_removed_or_replaced_meanwhile_is_told(tmp_path: Path) 
             gone = own.api(name, report=0)
             assert gone.status == 500
             assert "cannot read" in gone.json["error"]
-            assert gone.json["hint"] == "Was the report moved or removed? Then open it anew."
+            assert gone.json["hint"] == "If the report was moved or removed, open it again."
         timeline(path, PICTURE, tick_ns=3_000)
         assert own.get("viewport", **viewport) == before
         assert own.get("stat/nvtx_pushpop_sum", report=0)["rows"]
@@ -426,7 +429,7 @@ def test_a_large_report_is_asked_in_a_process_of_its_own(
     client: Client, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     here = client.ask(f"/api/1/{path}")
-    monkeypatch.setattr(apart, "LARGE", 0)
+    monkeypatch.setattr("warplens.storage.manifest.INDEXED", 0)
     there = client.ask(f"/api/1/{path}&again=1")
     assert here.status == there.status == 200
     assert here.json == there.json
@@ -439,18 +442,18 @@ def test_two_large_reports_are_compared_in_a_process_of_its_own(
     timeline(tmp_path / "other.warplens", PICTURE, tick_ns=2_000)
     with serving(tmp_path / "one.warplens", tmp_path / "other.warplens") as own:
         here = own.get("difference")
-        monkeypatch.setattr(apart, "LARGE", 0)
+        monkeypatch.setattr("warplens.storage.manifest.INDEXED", 0)
         assert own.get("difference", again=1) == here
         assert here["tables"]
-        monkeypatch.setattr(apart, "__name__", "warplens.there_is_no_such_module")
+        monkeypatch.setattr(subprocess_worker, "__name__", "warplens.there_is_no_such_module")
         assert own.api("difference", again=2).status == 400
 
 
 def test_errors_of_the_worker_process_are_answered(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "LARGE", 0)
+    monkeypatch.setattr("warplens.storage.manifest.INDEXED", 0)
     assert client.api("flame", report=0, kind="python").status == 404
     assert client.api("stat/nothing", report=0).status == 400
-    monkeypatch.setattr(apart, "__name__", "warplens.there_is_no_such_module")
+    monkeypatch.setattr(subprocess_worker, "__name__", "warplens.there_is_no_such_module")
     failed = client.api("stat/nvtx_pushpop_sum", report=0)
     assert failed.status == 400
     assert "without an answer" in failed.json["error"]
@@ -474,7 +477,7 @@ def test_ranges_on_the_gpu_of_a_large_report_come_later_from_a_process_of_their_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     timeline(tmp_path / "run.warplens", PICTURE)
-    monkeypatch.setattr(projecting, "is_large", lambda report: True)
+    monkeypatch.setattr(projecting, "takes_long", lambda report: True)
     monkeypatch.setattr(projecting, "made", lambda report, cache: pytest.fail("this process computes them"))
     with serving(tmp_path / "run.warplens") as own:
         own.get("tracks", report=0)
@@ -486,8 +489,8 @@ def test_a_report_is_shown_without_them_where_that_process_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     timeline(tmp_path / "run.warplens", PICTURE)
-    monkeypatch.setattr(projecting, "is_large", lambda report: True)
-    monkeypatch.setattr(apart, "__name__", "warplens.there_is_no_such_module")
+    monkeypatch.setattr(projecting, "takes_long", lambda report: True)
+    monkeypatch.setattr(subprocess_worker, "__name__", "warplens.there_is_no_such_module")
     with serving(tmp_path / "run.warplens") as own:
         own.get("tracks", report=0)
         layers = projected(own)

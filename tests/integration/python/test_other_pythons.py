@@ -12,7 +12,7 @@ import pytest
 
 import warplens
 from tests.support.native.native_build import sharing_objects
-from tests.support.pieces import LIB
+from tests.support.optional_dependencies import LIB
 from tests.support.thorough import THOROUGH
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.pieces import LIBRARIES, find_library
+from tests.support.optional_dependencies import LIBRARIES, find_library
 from tests.support.programs.launching import COMMAND, environment, warplens
 from warplens.report import open as open_report
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.conftest import Target
-from tests.support.pieces import LIB
+from tests.support.optional_dependencies import LIB
 from tests.support.reports.raw_spool import read_all
 
 pytestmark = pytest.mark.require("gcc")

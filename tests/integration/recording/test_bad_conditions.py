@@ -10,23 +10,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.programs.launching import COMMAND, environment, until, warplens
+from tests.support.reports.querying import rows
 from tests.support.thorough import few
-from warplens.report import open as open_report
 
 Target = Callable[..., Path]
 
 pytestmark = pytest.mark.require("native", "gcc")
-
-
-def rows(report: Path, sql: str) -> list[tuple[Any, ...]]:
-    """The rows of a query."""
-    with open_report(report) as opened:
-        return [tuple(row.values()) for row in opened.sql(sql).to_pylist()]
 
 
 def lost(report: Path, what: str) -> int:

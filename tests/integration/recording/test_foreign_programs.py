@@ -12,8 +12,8 @@ import pytest
 
 from tests.integration.conftest import in_site_packages
 from tests.support.programs.launching import environment, warplens
+from tests.support.reports.querying import rows
 from tests.support.thorough import few
-from warplens.report import open as open_report
 
 ROOT = Path(__file__).resolve().parents[3]
 Row = dict[str, Any]
@@ -31,12 +31,6 @@ def record(folder: Path, *command: str | Path, **variables: str) -> tuple[str, P
     )
     assert done.returncode == 0, done.stderr
     return done.stdout, report
-
-
-def rows(report: Path, sql: str) -> list[tuple[Any, ...]]:
-    """The rows of a query."""
-    with open_report(report) as opened:
-        return [tuple(row.values()) for row in opened.sql(sql).to_pylist()]
 
 
 def diagnostics(report: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Disks without space, without inodes, without quota, and those that write elsewhere: the program goes on, and nothing is lost."""
+"""Disks without space, without inodes, without quota, and those that write elsewhere: the program continues, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -151,8 +151,8 @@ def test_processes_for_whose_spools_there_are_no_inodes(tmp_path: Path, tmpfs: M
     done = warplens("profile", "-o", tmp_path / "x", "--spool-dir", disk, *words, disk, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (
-        "could not record, because no spool could be opened: the disk takes no more files (all its inodes are in use)"
-        in " ".join(done.stderr.split())
+        "could not record, because no spool could be opened: the disk takes no more files (all its "
+        "inodes are in use)" in " ".join(done.stderr.split())
     )
     assert info(tmp_path / "x.warplens")["tables"]["nvtx_marks"] == 2
 

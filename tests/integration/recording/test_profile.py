@@ -338,7 +338,7 @@ def test_untraced_sources_keep_the_programs_own_tools(
     )
     done = warplens("profile", "-o", "x", "-t", trace, path, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"{ours}\n")
-    assert ("there is nothing to show" in " ".join(done.stderr.split())) == bool(code)
+    assert ("the report is empty" in " ".join(done.stderr.split())) == bool(code)
     assert codes(tmp_path / "x.warplens") == [code] * bool(code)
 
 
@@ -467,7 +467,7 @@ def test_doctor_says_what_works(tmp_path: Path) -> None:
         "clock",
         "nvtx",
         "spool",
-        "desk",
+        "reader",
         "perf",
         "thread states",
         "python stacks",

@@ -29,7 +29,7 @@ from tests.support.thorough import few
 
 pytestmark = pytest.mark.require("native")
 
-WAITING = "waiting for what it left running"  # said once the program has ended
+WAITING = "waiting for its child processes"  # said once the program has ended
 READY = """
 import threading
 open("ready", "w").write(str(os.getpid()))

@@ -212,7 +212,7 @@ def test_a_killed_conversion_leaves_the_exit_code_and_says_what_to_do(tmp_path: 
     assert done.returncode == 3, done.stderr
     lines = [line for line in done.stderr.splitlines() if "is not finished" in line]
     assert len(lines) == 1
-    assert "ended (SIGKILL, which the system sends where memory is short)" in lines[0]
+    assert "ended (SIGKILL, which the system sends if memory is short)" in lines[0]
     assert "All is in x.warplens/spool/" in lines[0]
     assert lines[0].endswith("`warplens info x.warplens` finishes it.")
     assert info(tmp_path / "x.warplens")["parts"][0]["exit_status"] == 3

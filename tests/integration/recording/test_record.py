@@ -9,12 +9,11 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.programs.launching import codes, environment, info, warplens
-from warplens.report import open as open_report
+from tests.support.reports.querying import rows
 
 pytestmark = pytest.mark.require("native")
 
@@ -46,12 +45,6 @@ def run(
     if said is not None:
         assert done.stderr == said
     return done.stdout
-
-
-def rows(report: Path, sql: str) -> list[tuple[Any, ...]]:
-    """The rows of a query; opening the report finishes it."""
-    with open_report(report) as opened:
-        return [tuple(row.values()) for row in opened.sql(sql).to_pylist()]
 
 
 def messages(report: Path) -> list[str]:
@@ -466,7 +459,7 @@ def test_a_child_that_dies_is_told_and_the_report_waits(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == 1
-    assert "ended (SIGKILL, which the system sends where memory is short). Nothing is lost" in done.stderr
+    assert "ended (SIGKILL, which the system sends if memory is short). Nothing is lost" in done.stderr
     assert messages(tmp_path / "x.warplens") == ["x"]
 
 
@@ -493,7 +486,8 @@ def test_without_the_packages_the_report_waits(tmp_path: Path) -> None:
 )
 def test_without_an_interpreter_for_the_child_the_report_waits(change: str, tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text(
-        f"import sys, warplens\nfrom warplens import nvtx\n{change}\nwith warplens.record('x', wait=True), nvtx.annotate('x'): pass\n"
+        f"import sys, warplens\nfrom warplens import nvtx\n{change}\nwith warplens.record('x', "
+        "wait=True), nvtx.annotate('x'): pass\n"
     )
     done = subprocess.run(
         [sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
@@ -635,7 +629,10 @@ def test_an_ordinary_user_can_record(tmp_path: Path) -> None:
     place = Path(tempfile.mkdtemp())  # not below tmp_path, which only we may enter
     place.chmod(0o777)
     try:
-        program = "import warplens\nfrom warplens import nvtx\nwith warplens.record('x', wait=True), nvtx.annotate('x'): pass"
+        program = (
+            "import warplens\nfrom warplens import nvtx\nwith warplens.record('x', wait=True), "
+            "nvtx.annotate('x'): pass"
+        )
         done = subprocess.run(
             [*nobody, python, "-c", program], cwd=place, env=env, check=False, capture_output=True, text=True
         )

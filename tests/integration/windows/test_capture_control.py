@@ -174,7 +174,10 @@ def _said_something(done: subprocess.CompletedProcess[str]) -> bool:
 
 
 def test_a_program_that_ends_by_itself_when_told_is_128_plus_the_signal_all_the_same(tmp_path: Path) -> None:
-    text = "signal.signal(signal.SIGTERM, lambda number, frame: (print('bye'), sys.exit(0)))\nsteps(1); until('never')"
+    text = (
+        "signal.signal(signal.SIGTERM, lambda number, frame: (print('bye'), "
+        "sys.exit(0)))\nsteps(1); until('never')"
+    )
     path = _program(tmp_path / "p", text)
     done = given_time(
         lambda seconds: _profile(tmp_path, "-q", "-f", "--duration", f"{seconds}", "--kill=sigterm", path),
@@ -271,7 +274,7 @@ def test_a_program_that_ends_within_the_delay(tmp_path: Path) -> None:
     few(
         [
             (("-c", "nvtx", "-p", "Step"), "no NVTX range called 'Step' in the default domain began"),
-            (("-c", "nvtx", "-p", "inne 0@train"), "Names like it that were seen: 'inner 0'"),
+            (("-c", "nvtx", "-p", "inne 0@train"), "Similar names in the recording: 'inner 0'"),
             (("-c", "nvtx", "-p", "epoch@*"), "no NVTX range called 'epoch' in any domain began"),
             (("-c", "cudaProfilerApi"), "no process of the program called cudaProfilerStart"),
         ],

@@ -336,7 +336,7 @@ def test_commands_without_a_session_explain_it(launch: Callable[..., Launched], 
     refused = asked(tmp_path, "stop")
     assert refused.returncode == 1
     assert "Nothing has been recorded yet" in refused.stderr
-    assert "no number of seconds" in asked(tmp_path, "stop", "--keep", "0").stderr
+    assert "not a number of seconds" in asked(tmp_path, "stop", "--keep", "0").stderr
     assert asked(tmp_path, "shutdown", "--kill", "sigfoo").returncode == 2
 
 

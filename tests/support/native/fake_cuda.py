@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.native.native_build import ONCE
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 SOURCES = ROOT / "native" / "tests" / "fakes"
 # Of each version: what FAKE_TOOLKIT is, and the names that CUPTI and the runtime have there.

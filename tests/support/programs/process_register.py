@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.pieces import LIB
+from tests.support.optional_dependencies import LIB
 
 
 def _libraries() -> Path:

@@ -2,7 +2,7 @@
 
 A case is a TOML file:
 
-    report = "golden/gpu/pairs/masks.tar.xz"    below tests/, or below ../shared/data with `shared = true`
+    report = "golden/gpu/pairs/masks.tar.xz"    a file, or a folder of ranks, below tests/, or below ../shared/data with `shared = true`
     why = "what costs time there, from the raw rows"
     [[must]]                                    a finding that has to be there
     rule = "unneeded_sync"
@@ -32,7 +32,7 @@ from unittest.mock import patch
 
 import tomllib
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from warplens import catalog
 from warplens.analysis.cpu.source_lines import read_source
 from warplens.analysis.gpu.idle import idle
@@ -81,7 +81,7 @@ def report_of(case: Mapping[str, Any], folder: Path) -> Iterator[Report]:
             packed.extractall(folder, filter="data")
         finish(folder / "spool", folder / "case.warplens")
         path = folder / "case.warplens"
-    elif path.is_file():
+    elif path.suffix != ".warplens":
         import_file(path, folder / "case.warplens")
         path = folder / "case.warplens"
     with open_report(path) as report:

@@ -18,9 +18,9 @@ def test_any_stretch_has_its_extreme(length: int, greatest: bool) -> None:
     first, last = np.append(first, [0, length - 1]), np.append(last, [length, length])
     best = max if greatest else min
     expected = [best(values[begin:end].tolist()) for begin, end in zip(first, last, strict=True)]
-    assert Extremes(values, greatest=greatest).of(first, last).tolist() == expected
+    assert Extremes.among(values, greatest=greatest).of(first, last).tolist() == expected
 
 
 def test_no_stretch_of_nothing() -> None:
     nothing = np.empty(0, np.int64)
-    assert Extremes(nothing, greatest=True).of(nothing, nothing).tolist() == []
+    assert Extremes.among(nothing, greatest=True).of(nothing, nothing).tolist() == []

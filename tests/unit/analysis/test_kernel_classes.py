@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from warplens.analysis.gpu.kernel_classes import CLASSES, class_of, classes
 
 DATA = ROOT.parent / "shared" / "data"  # beside the checkout

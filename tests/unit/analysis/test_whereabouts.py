@@ -54,7 +54,7 @@ def test_a_server_names_where_its_requests_wait(tmp_path: Path) -> None:
     assert kinds["waiting"][0] == "waits for events: sockets, timers"
     assert kinds["others"] == ("2 other threads ran", "")
     assert kinds["waited"] == ("waited (sleep, file or lock)", "handle  serve.py:9, in sqlalchemy")
-    assert [text for kind, text, _ in shown if kind == "part"] == ["handle", "around your code"]
+    assert [text for kind, text, _ in shown if kind == "part"] == ["handle", "outside your functions"]
 
 
 def test_a_thread_that_does_nothing_but_wait_is_no_wait_of_the_program(tmp_path: Path) -> None:

@@ -90,4 +90,4 @@ def test_markdown_into_a_file(run: Path, tmp_path: Path) -> None:
 def test_rules_are_listed_and_explained() -> None:
     listed = ask("--help-rules").stdout
     assert all(unit.id in listed for unit in catalog.units("rules.checks"))
-    assert "## When it is wrong" in ask("--help-rules", "gpu_gaps").stdout
+    assert "## When it does not apply" in ask("--help-rules", "gpu_gaps").stdout

@@ -118,7 +118,7 @@ def test_stats_help_reports_explains(report: str) -> None:
     assert "nvtx_pushpop_trace" in listed
     assert "## Traps" in call("stats", "--help-reports", "nvtx_sum").stdout
     assert (
-        "- by (str = 'function'): column that divides calls further"
+        "- by (str = 'function'): `function` (all together)"
         in call("stats", "--help-reports", "osrt_sum").stdout
     )
 
@@ -129,7 +129,7 @@ def test_formats_and_tables_are_explained() -> None:
     assert "## Made by" in call("import", "--help-formats", "kineto,nsys-sqlite").stdout
     assert "  kernels " in call("query", "--help-tables").stdout
     assert (
-        "- start (int64, ns): First time the agent saw the thread."
+        "- start (int64, ns): First event of the thread in the agent."
         in call("query", "--help-tables", "threads").stdout
     )
     assert "## " not in call("query", "--help-tables", "ALL").stdout
@@ -190,7 +190,7 @@ def test_export_writes_beside_the_report_and_says_what_is_lost(report: str, tmp_
     assert (tmp_path / "run.perfetto-trace").stat().st_size > 100
     assert "not in it: " not in result.stderr, "nothing of this report is lost"
     table = call("export", "-t", "arrow", "-o", str(tmp_path / "ranges.arrow"), report)
-    assert "not in it: all tables but one" in table.stderr
+    assert "not in it: all tables except one" in table.stderr
     assert "exists" in refused("export", report)
     assert call("export", report, "-f", "-q").stderr == ""
     chosen = tmp_path / "trace.json"

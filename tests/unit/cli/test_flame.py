@@ -68,7 +68,7 @@ def test_only_samples_of_threads_that_handled_an_exception(
     text = draw(tmp_path / "run.warplens", "--exceptions", "--tree")
     assert text.startswith("run: 60 Python samples of threads that ran and handled an exception, 1 thread\n")
     assert re.search(r"66\.7 % +Model\.forward", text)
-    assert "no thread of run.warplens was seen to handle an exception in the selected part." in str(
+    assert "no thread of run.warplens has a sample that handled an exception in the selected part." in str(
         ask(tmp_path / "run.warplens", "--exceptions", "--filter-time", "900us/1ms").exception
     )
     assert "leave out --kind" in str(
@@ -195,8 +195,8 @@ def test_tasks_stand_below_those_that_await_them(tmp_path: Path) -> None:
 def test_without_task_samples_flame_explains_why(tmp_path: Path, story: Path) -> None:
     refused = str(ask(story, "--kind", "tasks").exception)
     assert (
-        "run.warplens has no samples of asyncio tasks; record a program that uses asyncio, with CPython 3.11 or later"
-        in refused
+        "run.warplens has no samples of asyncio tasks; record a program that uses asyncio, with "
+        "CPython 3.11 or later" in refused
     )
     timeline(tmp_path / "waits.warplens", "main:task |(B<*B;get )")
     refused = str(ask(tmp_path / "waits.warplens", "--kind", "tasks").exception)

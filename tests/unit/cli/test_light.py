@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 
 _PROGRAM = """
 import gc, os

@@ -125,7 +125,7 @@ def test_exit_codes(error: BaseException, code: int, monkeypatch: pytest.MonkeyP
     [
         ("x.nsys-rep", "is no recording of Nsight Systems: it is empty."),
         ("x.sqlite", "is no SQLite file: it is empty."),
-        ("x.txt", "is a file, not a report"),
+        ("x.txt", "is a file, neither a report"),
     ],
 )
 def test_files_of_other_tools(
@@ -183,7 +183,7 @@ def test_output_that_nobody_takes(words: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["", *(unit.id for unit in catalog.units("cli.commands"))])
 def test_help_has_examples_and_fits_80_columns(command: str) -> None:
     help = CliRunner().invoke(commands, [*command.split(), "--help"], terminal_width=80).output
-    assert "warplens " in help.partition("Examples:" if command else "ask, look.")[2]
+    assert "warplens " in help.partition("Examples:" if command else "query and view it.")[2]
     assert max(map(len, help.splitlines())) <= 80
 
 

@@ -42,7 +42,7 @@ def test_help_lists_each_option_once_under_headings_the_common_ones_first() -> N
     heads = [
         line.rstrip(":") for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")
     ]
-    assert heads.index("What is recorded") < heads.index("The report") < heads.index("CPU, in detail")
+    assert heads.index("Data to record") < heads.index("The report") < heads.index("CPU details")
     for name in ("--output", "--sample", "--cuda-memory-usage", "--keep-last"):
         lines = [
             line

@@ -9,20 +9,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.support.reports import training_job
+from tests.support.reports.gpu_ranks import ranks
 from warplens.cli.commands import recipe
 from warplens.cli.group import commands
 from warplens.errors import UsageError
-from warplens.testing.timeline import timeline
 
 
-def ranks(folder: Path, count: int = 3) -> Path:
+def folder_of_ranks(folder: Path) -> Path:
     folder.mkdir()
-    for rank in [*range(count - 1), 10]:
-        timeline(
-            folder / f"rank{rank}.warplens",
-            f"main:api |(cudaLaunchKernel#1)\ngpu0.7   |                     (gemm#1{'-' * rank})",
-            part=f"host-{rank}-1",
-        )
+    ranks(folder, (0, 1, 10))
     return folder
 
 
@@ -31,7 +26,7 @@ def run(*words: str | Path) -> Result:
 
 
 def test_a_table_of_stats_is_compared_over_a_folder(tmp_path: Path) -> None:
-    result = run("cuda_gpu_kern_sum", ranks(tmp_path / "all"), "--jobs", "1")
+    result = run("cuda_gpu_kern_sum", folder_of_ranks(tmp_path / "all"), "--jobs", "1")
     assert result.exit_code == 0
     assert "Total Time (ns) of cuda_gpu_kern_sum over 3 reports." in result.stdout
     assert "rank10.warplens" in result.stdout
@@ -39,7 +34,7 @@ def test_a_table_of_stats_is_compared_over_a_folder(tmp_path: Path) -> None:
 
 
 def test_json_has_the_facts_the_tables_and_what_was_left_out(tmp_path: Path) -> None:
-    folder = ranks(tmp_path / "all")
+    folder = folder_of_ranks(tmp_path / "all")
     (folder / "broken.warplens").mkdir()
     result = run("cuda_gpu_kern_sum:column=Instances", folder, "-f", "json", "-j", "1")
     answer = json.loads(result.stdout)
@@ -50,7 +45,7 @@ def test_json_has_the_facts_the_tables_and_what_was_left_out(tmp_path: Path) -> 
 
 
 def test_files_are_written_and_kept_unless_told(tmp_path: Path) -> None:
-    folder, base = ranks(tmp_path / "all"), tmp_path / "out"
+    folder, base = folder_of_ranks(tmp_path / "all"), tmp_path / "out"
     assert run("cuda_gpu_kern_sum", folder, "-f", "csv", "-o", base, "-j", "1").exit_code == 0
     assert sorted(path.name for path in tmp_path.glob("out*")) == ["out_by_rank.csv", "out_over_ranks.csv"]
     assert len((tmp_path / "out_by_rank.csv").read_text(encoding="utf-8").splitlines()) == 4
@@ -63,7 +58,7 @@ def test_files_are_written_and_kept_unless_told(tmp_path: Path) -> None:
 
 
 def test_reports_of_a_folder_come_by_number(tmp_path: Path) -> None:
-    folder = ranks(tmp_path / "all")
+    folder = folder_of_ranks(tmp_path / "all")
     names = [path.name for path in recipe.expanded((folder,))]
     assert names == ["rank0.warplens", "rank1.warplens", "rank10.warplens"]
 
@@ -87,8 +82,8 @@ def test_a_wrong_name_is_an_error_with_what_there_is(name: str, words: str) -> N
 
 
 def test_a_wrong_column_names_those_that_there_are(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="no column of numbers 'Nothing'; there are: Time"):
-        run("cuda_gpu_kern_sum:column=Nothing", ranks(tmp_path / "all"), "-j", "1")
+    with pytest.raises(Exception, match="no numeric column 'Nothing'; choose from: Time"):
+        run("cuda_gpu_kern_sum:column=Nothing", folder_of_ranks(tmp_path / "all"), "-j", "1")
 
 
 def test_no_report_is_an_error_that_says_what_to_do() -> None:

@@ -193,7 +193,7 @@ def test_native_code_is_looked_up_while_a_process_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reading the symbols of a program takes longer than all else at the end of a short run."""
-    library = Path(native.__file__).parents[1] / "_lib" / "libwarplens_desk.so"
+    library = Path(native.__file__).parents[1] / "_lib" / "libwarplens_reader.so"
     with closing(Elf(library)) as file:
         build_id = file.build_id
         code = file.section(".text")

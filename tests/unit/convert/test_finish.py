@@ -268,7 +268,7 @@ def test_progress_ends_at_one(tmp_path: Path) -> None:
 
 
 def test_a_spool_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match="no spool directory"):
+    with pytest.raises(ReportError, match="the spool directory"):
         finish(tmp_path / "none", tmp_path / "r.warplens")
 
 

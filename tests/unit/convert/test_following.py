@@ -168,7 +168,6 @@ def test_the_index_of_a_dense_recording_is_left_to_the_first_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only where the user waits for the end of a run; a conversion that takes its time makes it."""
-    monkeypatch.setattr(building, "LARGE", 1)
     monkeypatch.setattr("warplens.storage.manifest.INDEXED", 1)
     monkeypatch.setattr(building, "_NS_PER_ROW", 1_000_000_000)
     note, writing = recorded(tmp_path / "during", History(0, nested=True), 5)

@@ -230,9 +230,9 @@ def test_a_note_that_names_a_foreign_directory_costs_no_file_of_it(tmp_path: Pat
     note.path.write_text(
         json.dumps({**json.loads(note.path.read_text()), "keep_raw": keep, "token": "theirs"})
     )
-    with pytest.raises(ReportError, match="what somebody else recorded is only read"):
+    with pytest.raises(ReportError, match="warplens only reads it"):
         open_report(report)
-    with pytest.raises(ReportError, match="does not say that it belongs to this report"):
+    with pytest.raises(ReportError, match="is not marked as part of this report"):
         open_store(report, trust=True)
     assert sorted(path.name for path in home.rglob("*")) == ["sub", "thesis.txt", "x.spool"]
     assert [left.id for left in pending.listed(report)] == ["one"]

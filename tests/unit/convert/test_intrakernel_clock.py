@@ -14,7 +14,7 @@ OFFSET = -1_780_000_000_123_456_789  # the GPU counts from 1970, the report from
 def _launches(
     count: int, span_s: float, *, drift: float = 0.0, noise: float = 150.0, seed: int = 1, step: int = 32
 ) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
-    """Times on the GPU's clock, bounds, and the true offset: the model of the issue (lead 0.4-2.5 µs, tail 0.6-3 µs)."""
+    """Times on the GPU's clock, bounds, and the true offset: the model of the issue (lead 0.4-2.5 us, tail 0.6-3 us)."""
     random = np.random.default_rng(seed)
     begin = 1_780_000_000_000_000_000 + np.sort(random.integers(0, int(span_s * 1e9) + 1, count))
     length = random.integers(5_000, 500_000, count)

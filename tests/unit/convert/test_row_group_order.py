@@ -57,6 +57,6 @@ def test_another_file_stays_unchanged(tmp_path: Path) -> None:
     with path.open("r+b") as file, pytest.raises(ReportError, match="3 row groups, not 2"):
         reorder(file, [1, 0])
     path.write_bytes(data := b"PAR1 and something else")
-    with path.open("r+b") as file, pytest.raises(ReportError, match="does not end as a Parquet file does"):
+    with path.open("r+b") as file, pytest.raises(ReportError, match="does not end like a Parquet file"):
         reorder(file, [0])
     assert path.read_bytes() == data

@@ -57,7 +57,7 @@ def test_a_snapshot_is_a_part_and_takes_nothing(note: pending.Pending) -> None:
     assert note.path.exists()
     with pytest.warns(
         UserWarning,
-        match=rf"is not complete: one: process {os.getpid()} is still recording, this is as of \d",
+        match=rf"is not complete: one: process {os.getpid()} is still recording, as of \d",
     ):
         report = open_report(note.report)
     assert (report.tables["nvtx_ranges"], report.waiting) == (4, ())
@@ -170,7 +170,7 @@ def test_several_at_once(note: pending.Pending) -> None:
 def test_a_snapshot_that_lost_its_note_says_so(note: pending.Pending) -> None:
     snapshot(note)
     note.path.unlink()
-    with pytest.warns(UserWarning, match="one: the recording was given up, this is as of"):
+    with pytest.warns(UserWarning, match="one: the recording was abandoned, as of"):
         assert open_report(note.report).tables["nvtx_ranges"] == 4
 
 
@@ -213,7 +213,7 @@ def test_a_full_disk_costs_the_snapshot_and_nothing_else(
             pass
     more(note, 90)
     with pytest.raises(
-        ReportError, match=r"no space left while writing .*\(the recording goes on, and nothing is lost\)"
+        ReportError, match=r"no space left while writing .*\(the recording continues, and nothing is lost\)"
     ):
         snapshot(note)
     assert generations(note.report) == before

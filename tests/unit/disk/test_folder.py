@@ -125,7 +125,7 @@ def test_a_pipe_is_never_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with Folder(tmp_path) as folder:
         for step in (folder.update, folder.read):
-            with pytest.raises(OSError, match="no regular file"):
+            with pytest.raises(OSError, match="not a regular file"):
                 step("pipe")
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tests.support.pieces import find_library
+from tests.support.optional_dependencies import find_library
 
 _APPEND, _FINISH, _QUERY = 1, 2, 3
 _PIECE = 1 << 20

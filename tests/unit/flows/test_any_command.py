@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from tests.support.pieces import ROOT
+from tests.support.optional_dependencies import ROOT
 from tests.support.reports.odd_report import TIMES, odd
 from tests.support.thorough import alike
 from warplens import catalog
@@ -18,6 +19,7 @@ from warplens.errors import WarplensError
 from warplens.flows.viewing import view_of
 from warplens.importers.importing import import_file
 from warplens.model.tables import TABLES
+from warplens.recipes.engine import PartTask, Result, compute, run
 from warplens.report import Selection
 from warplens.report import open as open_report
 from warplens.rules.judging import judge
@@ -26,7 +28,9 @@ from warplens.viewer.answers.answers import Answers
 pytestmark = [pytest.mark.slow, pytest.mark.require("native", "duckdb")]
 DATA = ROOT.parent / "shared" / "data"
 REAL = sorted(
-    str(path.relative_to(DATA)) for path in (*DATA.glob("nsys/*.sqlite"), *DATA.glob("kineto/*"))
+    str(path.relative_to(DATA))
+    for pattern in ("nsys/*.sqlite", "kineto/*", "stragglers/timeline*", "stragglers/*.parquet")
+    for path in DATA.glob(pattern)
 ) or ["none"]
 _HAPPEN = sorted(
     name for name, table in TABLES.items() if table.edges and name not in ("processes", "threads")
@@ -50,6 +54,7 @@ def words(report: Path, out: Path) -> Iterator[list[str]]:
     yield ["query", path, "SELECT 1"]
     yield ["source", path]
     yield ["stats", "--all", path]
+    yield ["view", "--export", str(out / "page.html"), path]
     for unit in catalog.units("exporters.formats"):
         yield ["export", "-t", unit.id, "-o", str(out / unit.id), path]
 
@@ -96,6 +101,29 @@ def answered(report: Path) -> list[str]:
     return wrong
 
 
+class HerePool:
+    """Computes the parts of a recipe here. What went wrong inside is raised, while the engine leaves such a report out."""
+
+    def run(self, work: Sequence[PartTask]) -> Iterator[Result]:
+        for result in map(compute, work):
+            if re.search(r": \w+(Error|Exception): ", result.error):
+                raise AssertionError(result.error)
+            yield result
+
+
+def recipes_answered(report: Path) -> list[str]:
+    """Ask every recipe; return what went wrong inside."""
+    wrong = []
+    for unit in catalog.units("recipes.questions"):
+        options = {"stat": "cuda_gpu_kern_sum"} if unit.id == "sums" else {}
+        try:
+            with suppress(WarplensError):
+                run(unit.id, [report], HerePool(), options=options)
+        except Exception as error:
+            wrong.append(f"recipe {unit.id}: {type(error).__name__}: {error}")
+    return wrong
+
+
 @pytest.mark.parametrize(
     "kind",
     alike(TIMES, "no row", "a thread without length", "before zero"),
@@ -103,7 +131,8 @@ def answered(report: Path) -> list[str]:
 def test_rows_in_every_table(tmp_path: Path, kind: str) -> None:
     report = odd(tmp_path / "odd.warplens", kind)
     (tmp_path / "out").mkdir()
-    wrong = answered(report) + [text for line in words(report, tmp_path / "out") if (text := traceback(line))]
+    wrong = recipes_answered(report) + answered(report)
+    wrong += [text for line in words(report, tmp_path / "out") if (text := traceback(line))]
     assert not wrong, "\n".join(wrong)
 
 
@@ -113,7 +142,11 @@ def test_recordings_of_others(tmp_path: Path, name: str) -> None:
     import_file(DATA / name, tmp_path / "real.warplens")
     (tmp_path / "out").mkdir()
     report = tmp_path / "real.warplens"
-    wrong = answered(report) + [text for line in words(report, tmp_path / "out") if (text := traceback(line))]
+    wrong = (
+        recipes_answered(report)
+        + answered(report)
+        + [text for line in words(report, tmp_path / "out") if (text := traceback(line))]
+    )
     assert not wrong, "\n".join(wrong)
 
 

@@ -186,11 +186,11 @@ def test_a_change_within_the_noise_does_not_fail_a_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("step > 5%", "is no condition"),
+        ("step > 5%", "is not a condition"),
         ("stop.p50 > 5%", "there is no kind 'stop'"),
         ("step.p51 > 5%", "step has no value 'p51'"),
         ("step.p50 > 5", "a time needs its unit"),
-        ("step.p50 > much%", "is no number"),
+        ("step.p50 > much%", "is not a number"),
         ("finding.p50 > 1", "finding has no value"),
     ],
 )

@@ -64,7 +64,7 @@ def test_a_file_that_is_no_trace_is_refused(content: bytes, tmp_path: Path) -> N
     ],
 )
 def test_json_without_events_is_refused(content: str, tmp_path: Path) -> None:
-    with pytest.raises(NotAReport, match=r"x\.json is JSON, but no trace: it has no `traceEvents`"):
+    with pytest.raises(NotAReport, match=r"x\.json is JSON, but not a trace: it has no `traceEvents`"):
         import_file(write_text(tmp_path / "x.json", content), tmp_path / "x.warplens")
 
 

@@ -53,7 +53,7 @@ def test_a_database_of_something_else(tmp_path: Path) -> None:
     path = changed(
         tmp_path / "x.sqlite", "CREATE TABLE bookmarks (title TEXT)", "INSERT INTO bookmarks VALUES ('a')"
     )
-    with pytest.raises(NotAReport, match=r"x\.sqlite is a SQLite file, but no export of Nsight Systems"):
+    with pytest.raises(NotAReport, match=r"x\.sqlite is a SQLite file, but not an export of Nsight Systems"):
         import_file(path, tmp_path / "x.warplens")
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.sqlite"]
 

@@ -109,7 +109,7 @@ def test_samples(opened: Opened) -> None:
         (250, 250, "native", 1, 50, True, 0, []),
     ]
     said = {row["code"]: row["message"] for row in report.diagnostics.to_pylist()}
-    assert "taken as 50 ns" in said["sample-interval"]
+    assert "warplens uses 50 ns" in said["sample-interval"]
 
 
 def test_thread_states(opened: Opened) -> None:

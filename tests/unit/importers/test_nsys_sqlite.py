@@ -207,7 +207,7 @@ def test_machines_processes_and_devices(era: Version, stories: Callable[[Version
     assert (
         "info",
         "no-call",
-        "kernels whose launch is not in the file: nothing says which ranges they belong to",
+        "kernels whose launch is not in the file: their ranges are unknown",
     ) in told
     assert ("info", "not-imported", "the rows of the table ProcessStreams have no place in a report") in told
     assert len(told) == 4 + (era >= (2, 9))  # and one for the files of the analysis
@@ -273,7 +273,8 @@ def test_ranges_of_threads_enclose_their_own_calls(tmp_path: Path) -> None:
         call(export, "cudaFree", at, at + 1, number + 1, (100, tid))
     report = imported(export, tmp_path)
     names = report.sql(
-        "SELECT correlation, message FROM cuda_api LEFT JOIN nvtx_ranges ON cuda_api.range = nvtx_ranges.id ORDER BY correlation"
+        "SELECT correlation, message FROM cuda_api LEFT JOIN nvtx_ranges ON cuda_api.range = "
+        "nvtx_ranges.id ORDER BY correlation"
     ).to_pylist()
     assert [row["message"] for row in names] == ["100-0", "100-1", "105-0", None, None]
 
@@ -306,7 +307,8 @@ def test_correlations_are_those_of_the_process(tmp_path: Path) -> None:
         work("MEMCPY", export, pid + 7, pid + 8, 8, pid=pid, bytes=1, copyKind=1)
     report = imported(export, tmp_path)
     joined = report.sql(
-        "SELECT count(*) AS n FROM kernels k JOIN cuda_api a ON k.api = a.id AND k.process = a.process AND a.start + 5 = k.start"
+        "SELECT count(*) AS n FROM kernels k JOIN cuda_api a ON k.api = a.id AND k.process = "
+        "a.process AND a.start + 5 = k.start"
     )
     assert joined.to_pylist() == [{"n": 30}]
     assert rows(report, "memcpys", "api") == [None] * 30

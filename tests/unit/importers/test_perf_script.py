@@ -75,8 +75,8 @@ def test_events_that_count_no_time_stand_for_the_usual_time(tmp_path: Path) -> N
         samples, _, told = tables(report)
     assert {row["weight"] for row in samples} == {10_000}
     assert len(samples) == 5
-    assert any("counts no time" in message for message in told)
-    assert any("other events" in message for message in told)
+    assert any("does not count time" in message for message in told)
+    assert any("samples of events other than" in message for message in told)
 
 
 def test_text_without_a_sample_is_not_taken_for_it(tmp_path: Path) -> None:

@@ -217,14 +217,14 @@ HOSTILE = {
         {("a.py", line, "f"): (1, 1, 3e9, 3e9, {}) for line in range(1, 3)},
         "more than a century",
     ),
-    "no time": ({MAIN: (1, 1, 0.0, 0.0, {})}, "holds no time"),
+    "no time": ({MAIN: (1, 1, 0.0, 0.0, {})}, "contains no time"),
     "large": ({MAIN: (1 << 200, 1, 0.5, 1.0, {})}, "a number that is too large"),
     "behind": (marshal.dumps(STATS) + b"N", "more than one value"),
     "cut off": (marshal.dumps(STATS)[:-5], "is cut off"),
     "long tuple": (b"{)\x03z\x01ai\0\0\0\0z\x01b(\xff\xff\xff\xff", "is cut off"),
     "itself": (b"{)\x03z\x01ai\0\0\0\0z\x01b\xa9\x01r\0\0\0\0", "a reference to nothing"),
     "deep": (b"{)\x03z\x01ai\0\0\0\0z\x01b" + b")\x01" * 5000, "more than 8 values in each other"),
-    "key": (b"{)\x03z\x01ai\0\0\0\0z\x01b{)\x04NNNNN0", "a key that is no function"),
+    "key": (b"{)\x03z\x01ai\0\0\0\0z\x01b{)\x04NNNNN0", "a key that is not a function"),
 }
 
 

@@ -172,7 +172,7 @@ def test_a_file_that_was_cut_off_keeps_its_whole_lines(tmp_path: Path) -> None:
     with imported(folder, tmp_path) as report:
         assert len(report.table("kernels")) == 1
         told = {row["message"]: row["count"] for row in report.table("diagnostics").to_pylist()}
-    assert told["lines that are no records have no place in a report"] == 1
+    assert told["lines that are not records have no place in a report"] == 1
 
 
 def test_counters_alone_are_no_recording(tmp_path: Path) -> None:

@@ -191,9 +191,9 @@ def broken(name: str) -> bytes:
 
 
 MESSAGES = {
-    "cut off": "is broken: it was written with .* bytes and has|does not say where",
+    "cut off": "is broken: it was written with .* bytes and has|has no positions of its parts",
     "longer": "is broken: it was written with",
-    "version": "Python 3.15.2 wrote it in version 2 of the format; version 1 is known here",
+    "version": "Python 3.15.2 wrote it in version 2 of the format; this warplens reads version 1",
     "samples": "its header counts 11 samples, the file has 10",
     "kind": "of the unknown kind 9",
     "frame": "in the frame 99 of 5",
@@ -203,8 +203,8 @@ MESSAGES = {
     "century": "longer than a century",
     "end": "a number is cut off",
     "zstd": "its samples cannot be unpacked",
-    "unfinished": "does not say where its parts are",
-    "empty": "holds no sample",
+    "unfinished": "has no positions of its parts",
+    "empty": "contains no sample",
 }
 
 

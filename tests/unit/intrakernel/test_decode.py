@@ -242,7 +242,7 @@ def test_a_buffer_that_is_cut_off_gives_what_is_there() -> None:
     data = buffer_bytes([BufferUnit([BufferEvent(1, 1_000_001, 1_000_002)], cta=i) for i in range(5)])
     found = decode(data[: 256 + 2 * (64 + 16 * 8) + 30])
     assert found.units["cta"].tolist() == [0, 1]
-    assert any("cut off: 2 of 5" in note for note in found.losses())
+    assert any("truncated: it has 2 of 5" in note for note in found.losses())
 
 
 @pytest.mark.parametrize(

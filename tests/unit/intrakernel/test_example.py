@@ -61,7 +61,7 @@ def wrongs() -> dict[str, tuple[Any, str]]:
             "CTA 1 warp 0 has recorded compute, load",
         ),
         "missing": (lambda events: events[:-1], "CTA 1 warp 0 has recorded"),
-        "overlap": (moved, "not one after the other"),
+        "overlap": (moved, "do not follow each other"),
         "payload": (
             lambda events: [BufferEvent(events[0].tag, events[0].start, events[0].end, 3), *events[1:]],
             "another number",

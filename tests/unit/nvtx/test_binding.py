@@ -19,7 +19,7 @@ def test_wrong_types_are_refused_also_where_nobody_listens() -> None:
         call: Any = make
         with pytest.raises(TypeError, match="message must be a str or None, not int"):
             call(5)
-        with pytest.raises(TypeError, match="unknown color 'mauvish': give one of blue, "):
+        with pytest.raises(TypeError, match="unknown color 'mauvish': use one of blue, "):
             call("x", color="mauvish")
         with pytest.raises(TypeError, match="category must be a str, an int or None, not float"):
             call("x", category=1.5)

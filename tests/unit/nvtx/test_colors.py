@@ -37,7 +37,7 @@ def test_numbers_and_hexadecimal(color: object, argb: int) -> None:
 @pytest.mark.parametrize("color", ["mauvish", "#12", "#ggg", "", (1, 0, 0), 1.5])
 def test_a_wrong_colour_lists_the_choices(color: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # not installed
-    with pytest.raises(TypeError, match=r"give one of blue, cyan, .*'#rrggbb', or an int"):
+    with pytest.raises(TypeError, match=r"use one of blue, cyan, .*'#rrggbb', or an int"):
         color_to_hex(color)
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.reports.gpu_ranks import ranks
 from warplens.errors import UsageError
 from warplens.recipes import engine
 from warplens.recipes.base import Answer
 from warplens.recipes.dask_pool import DaskPool
 from warplens.recipes.engine import Pool
 from warplens.recipes.process_pool import ProcessPool
-from warplens.testing.timeline import timeline
 
 pytestmark = [pytest.mark.require("dask"), pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -30,17 +30,6 @@ def environment() -> Iterator[None]:
     yield
     os.environ.clear()
     os.environ.update(before)
-
-
-def ranks(folder: Path, count: int) -> list[Path]:
-    paths = [folder / f"rank{rank}.warplens" for rank in range(count)]
-    for rank, path in enumerate(paths):
-        timeline(
-            path,
-            f"main:api |(cudaLaunchKernel#1)\ngpu0.7   |                     (gemm#1{'-' * rank})",
-            part=f"host-{rank}-1",
-        )
-    return paths
 
 
 def answered(paths: list[Path], pool: Pool) -> Answer:
@@ -56,14 +45,14 @@ def same(answer: Answer, other: Answer) -> bool:
 
 
 def test_a_local_cluster_gives_the_same_answer(tmp_path: Path) -> None:
-    paths = ranks(tmp_path, 4)
+    paths = ranks(tmp_path, range(4))
     assert same(answered(paths, DaskPool("local:2")), answered(paths, ProcessPool(1)))
 
 
 def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path) -> None:
     import distributed
 
-    paths = ranks(tmp_path, 12)
+    paths = ranks(tmp_path, range(12))
     expected = answered(paths, ProcessPool(1))
     make: Any = distributed.LocalCluster
     with make(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:

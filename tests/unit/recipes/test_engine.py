@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.programs.launching import environment
+from tests.support.reports.gpu_ranks import ranks
 from warplens import catalog
 from warplens.errors import MissingData
 from warplens.recipes import engine, merging, process_pool
@@ -26,21 +27,6 @@ from warplens.report import Report
 from warplens.testing.timeline import timeline
 
 sums = catalog.find("recipes.questions", "sums").load()
-
-
-def ranks(folder: Path, count: int = 5) -> list[Path]:
-    """Write reports in which the kernel `gemm` takes 1,000 ns more with each rank."""
-    paths = []
-    for rank in range(count):
-        path = folder / f"rank{rank}.warplens"
-        gemm = "(gemm#1" + "-" * rank + ")"
-        timeline(
-            path,
-            f"main:api |(cudaLaunchKernel#1)\ngpu0.7   |                     {gemm}",
-            part=f"host-{rank}-1",
-        )
-        paths.append(path)
-    return paths
 
 
 def summed(paths: Sequence[Path], jobs: int) -> tuple[Answer, list[BrokenPart]]:
@@ -57,7 +43,7 @@ def same(answer: Answer, other: Answer) -> bool:
 
 
 def test_sums_over_ranks_are_those_of_numpy(tmp_path: Path) -> None:
-    answer, broken = summed(ranks(tmp_path), 1)
+    answer, broken = summed(ranks(tmp_path, range(5)), 1)
     assert not broken
     (row,) = answer.tables["over_ranks"].to_pylist()
     each = np.array([row["Total Time (ns)"] for row in answer.details["by_rank"].to_pylist()], np.float64)
@@ -72,12 +58,12 @@ def test_sums_over_ranks_are_those_of_numpy(tmp_path: Path) -> None:
 
 
 def test_processes_give_the_same_answer(tmp_path: Path) -> None:
-    paths = ranks(tmp_path)
+    paths = ranks(tmp_path, range(5))
     assert same(summed(paths, 1)[0], summed(paths, 3)[0])
 
 
 def test_a_broken_report_is_named_and_left_out(tmp_path: Path) -> None:
-    paths = ranks(tmp_path)
+    paths = ranks(tmp_path, range(5))
     (tmp_path / "broken.warplens").mkdir()
     for jobs in (1, 2):
         answer, broken = summed([*paths[:2], tmp_path / "broken.warplens", *paths[2:]], jobs)
@@ -89,7 +75,7 @@ def test_a_broken_report_is_named_and_left_out(tmp_path: Path) -> None:
 def test_a_report_that_breaks_the_recipe_is_named_and_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths = ranks(tmp_path, count=3)
+    paths = ranks(tmp_path, range(3))
     real = sums.part
 
     def breaks(report: Report, **options: str) -> Summary:
@@ -111,7 +97,7 @@ def test_reports_without_the_data_are_an_error(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path) -> None:
-    paths = ranks(tmp_path, count=8)
+    paths = ranks(tmp_path, range(8))
     expected = summed(paths, 1)[0]
     killed: list[int] = []
 
@@ -149,7 +135,7 @@ def workers() -> Iterator[int]:
 
 
 def test_a_part_that_kills_every_worker_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = ranks(tmp_path, count=3)
+    paths = ranks(tmp_path, range(3))
     asked = process_pool._asked
     tries: list[int] = []
 
@@ -178,7 +164,7 @@ def test_merging_does_not_depend_on_the_tree() -> None:
 
 def test_a_worker_keeps_its_output_apart(tmp_path: Path) -> None:
     """What a library prints while a part is computed must not stand between the results."""
-    (path,) = ranks(tmp_path, count=1)
+    (path,) = ranks(tmp_path, range(1))
     script = (
         "import sys, warplens.recipes.engine as e, warplens.recipes.worker as w\n"
         "real = e.compute\n"

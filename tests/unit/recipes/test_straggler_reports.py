@@ -31,7 +31,7 @@ def test_kernels_of_communication_stand_for_collectives(tmp_path: Path) -> None:
 
 def test_a_report_without_collectives_says_so(tmp_path: Path) -> None:
     timeline(tmp_path / "a.warplens", "main |[work]")
-    with pytest.raises(MissingData, match="does not contain collectives, nor kernels of NCCL"):
+    with pytest.raises(MissingData, match="contains neither collectives nor NCCL kernels"):
         engine.run("straggler", [tmp_path / "a.warplens"], ProcessPool(1), options={})
 
 
@@ -43,4 +43,4 @@ def test_eight_real_ranks_have_the_straggler_that_their_ends_show() -> None:
     assert not broken
     assert answer.facts["collectives"] == 8
     assert answer.facts["straggler"] == "rank 7"
-    assert max(answer.facts["clock_residual_ns"].values()) <= 7_000, "one host: ends agree within µs"
+    assert max(answer.facts["clock_residual_ns"].values()) <= 7_000, "one host: ends agree within us"

@@ -62,7 +62,7 @@ def test_a_link_in_place_of_a_spool_is_left_alone(mine: Path, tmp_path: Path) ->
     (report / "spool" / "x-1-1").symlink_to(mine)
     with pytest.raises(ReportError, match="only read"):
         open_report(report)
-    with pytest.raises(ReportError, match="left alone"):
+    with pytest.raises(ReportError, match="does not touch it"):
         open_store(report, trust=True)
     assert files(mine) == before
 
@@ -122,7 +122,7 @@ def test_a_strangers_note_does_not_take_my_spool(is_there: bool, mine: Path, tmp
         assert open_report(report).tables["nvtx_ranges"] > 0
         assert open_store(report, trust=True).rows("nvtx_ranges") > 0
     else:
-        with pytest.raises(ReportError, match=rf"{mine}, which does not say that it belongs"):
+        with pytest.raises(ReportError, match=rf"{mine}, which is not marked as part"):
             open_store(report, trust=True)
         assert path.exists()
     assert files(mine) == before

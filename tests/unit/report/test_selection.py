@@ -37,12 +37,12 @@ def test_durations(text: str, ns: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "1h", "-1s", "1s2", "s", "1..5s", "1s/2s", "nan"])
 def test_a_text_that_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no time"):
+    with pytest.raises(UsageError, match="is not a time"):
         parse_duration(text)
 
 
 def test_more_time_than_there_is() -> None:
-    with pytest.raises(UsageError, match="more time"):
+    with pytest.raises(UsageError, match="longer than any report"):
         parse_duration("99999999999999999999s")
 
 
@@ -82,7 +82,7 @@ def test_ranges(text: str, expected: tuple[str, str | None, int | None]) -> None
 
 @pytest.mark.parametrize("text", ["", "@x", "/3", "a@b@c"])
 def test_a_text_that_names_no_range_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="names no range"):
+    with pytest.raises(UsageError, match="is not a range"):
         parse_nvtx(text)
 
 

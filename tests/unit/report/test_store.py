@@ -213,7 +213,7 @@ def test_a_running_recording_is_not_finished(tmp_path: Path, report: Path) -> No
 def test_a_spool_that_vanished_is_told(tmp_path: Path) -> None:
     report = tmp_path / "r.warplens"
     pending.adopt(report, tmp_path / "gone", "one")
-    with pytest.raises(ReportError, match="is not there") as caught:
+    with pytest.raises(ReportError, match="is missing") as caught:
         open_report(report)
     assert str(report / "pending.d" / "one.json") in str(caught.value)
 

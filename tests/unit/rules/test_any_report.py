@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.reports.gpu_schedule import chaos
+from tests.support.reports.judged import claims_without_idle_time
 from tests.support.thorough import few
 from warplens import catalog
 from warplens.catalog import Unit
@@ -31,6 +32,8 @@ def test_chaos(tmp_path: Path, seed: int) -> None:
                 assert finding.bound is None or 0 < finding.bound <= judgement.span, finding.rule
                 assert len(finding.evidence) <= 50
                 assert all(row.start <= row.end for row in finding.evidence)
+            if window is None:
+                assert claims_without_idle_time(report, judgement) == []
 
 
 def test_the_same_question_has_the_same_answer(tmp_path: Path) -> None:
@@ -111,6 +114,8 @@ def test_random_pictures(tmp_path: Path, seed: int) -> None:
             for finding in judgement.findings:
                 assert finding.occurrences >= 1
                 assert finding.bound is None or 0 < finding.bound <= judgement.span, finding.rule
+            if window is None:
+                assert claims_without_idle_time(report, judgement) == []
 
 
 def test_rules_that_are_silent_are_not_read_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

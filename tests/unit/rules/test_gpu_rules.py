@@ -218,7 +218,7 @@ def test_pageable_memory_of_unknown_kind(tmp_path: Path) -> None:
     report = drawn(
         tmp_path, "gpu0.7 |(HtoD )", cuda={"HtoD": {"source_kind": None, "destination_kind": None}}
     )
-    assert not_judged(report, "pageable_memory") == "does not say which memory its copies used."
+    assert not_judged(report, "pageable_memory") == "does not contain the kinds of memory of its copies."
 
 
 # Each kernel begins while the host still calls for it, and runs for 6 of 22.
@@ -340,7 +340,7 @@ def test_allocator_churn_where_memory_is_short(tmp_path: Path) -> None:
     main     |                                                                     """
     finding = one(drawn(tmp_path, looped(bursts, 16)), "allocator_churn")
     assert "Memory was given back in 15 bursts, to allocate again" in finding.cause
-    assert finding.fix.startswith("Less memory at its peak")
+    assert finding.fix.startswith("Reduce peak memory")
     refused = {"cudaFree": {"result": 2}}
     finding = one(drawn(tmp_path / "refused", looped(CHURN, 16), cuda=refused), "allocator_churn")
     assert f"{finding.occurrences} calls returned out of memory." in finding.cause
@@ -349,6 +349,21 @@ def test_allocator_churn_where_memory_is_short(tmp_path: Path) -> None:
 def test_allocations_before_the_loop(tmp_path: Path) -> None:
     begin = "main:api |" + "(cudaMalloc )" * 20 + "\n" + "gpu0.7   |(memset )" + " " * 900 + "(gemm )"
     assert ask(drawn(tmp_path, begin), "allocator_churn") == []
+
+
+@pytest.mark.parametrize(("steps", "found"), [((5, 8, 13), 0), ((5, 8, 11, 13), 1)])
+def test_allocations_of_libraries_that_are_loaded_late(
+    tmp_path: Path, steps: tuple[int, ...], found: int
+) -> None:
+    quiet = CHURN.replace("(cudaFree#f__)", " " * len("(cudaFree#f__)"))
+    pictures = [
+        looped((CHURN if step in steps else quiet).replace("__", f"{step:02}"), 1).splitlines()
+        for step in range(16)
+    ]
+    heads = [line.partition("|")[0] for line in pictures[0]]
+    tracks = ["".join(picture[row].partition("|")[2] for picture in pictures) for row in range(len(heads))]
+    picture = "\n".join(f"{head}|{track}" for head, track in zip(heads, tracks, strict=True))
+    assert len(ask(drawn(tmp_path, picture), "allocator_churn", fewest=3)) == found
 
 
 def test_stream_ordered_allocation(tmp_path: Path) -> None:
@@ -380,7 +395,7 @@ def test_graph_reinstantiation(tmp_path: Path) -> None:
     # the host instantiates for 33 in each step, and the GPU is idle for longer
     assert finding.occurrences == 5
     assert costs(finding) == (5 * 33, 5 * 33)
-    assert finding.title == "CUDA graphs were made anew 5 times for 6 launches"
+    assert finding.title == "CUDA graphs were instantiated again 5 times for 6 launches"
 
 
 def test_graphs_that_are_launched_again(tmp_path: Path) -> None:
@@ -455,7 +470,7 @@ def test_collectives_of_groups_that_are_not_told(tmp_path: Path) -> None:
     """
     assert (
         not_judged(drawn(tmp_path, picture), "collective_skew")
-        == "does not say which collectives of its ranks belong together."
+        == "does not match collectives of different ranks."
     )
 
 
@@ -498,7 +513,7 @@ def test_single_stream_that_waits_for_an_event(tmp_path: Path) -> None:
 def test_single_stream_without_a_known_default_stream(tmp_path: Path) -> None:
     assert (
         not_judged(drawn(tmp_path, looped(LEGACY, 10)), "single_stream")
-        == "does not say which stream is the default stream."
+        == "does not identify the default stream."
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.unit.rules.asking import ORIGIN, US, ask, drawn, not_judged
 from tests.unit.rules.test_host_rules import MS, NOTHING, WORK, in_ms, ms
 
@@ -82,6 +84,8 @@ def test_gpu_waits_for_cpu_takes_nothing_away_that_launches(tmp_path: Path) -> N
     assert finding.claim is not None
     assert finding.without is not None
     assert finding.without.time.total == finding.claim.total  # the gap, not the 60 ms of the operation
+    assert "CUDA graphs" in finding.fix
+    assert finding.fix.startswith("It launches the GPU's work itself.")
     before = inside.replace(
         "[backward                                                  ]", " " * 22 + "[backward        ]"
     )
@@ -92,6 +96,39 @@ def test_gpu_waits_for_cpu_takes_nothing_away_that_launches(tmp_path: Path) -> N
     ]
     assert finding.without is not None
     assert finding.without.time.total == 18 * MS  # all of it
+    assert "It launches" not in finding.fix
+
+
+def test_gpu_waits_for_cpu_names_launches_that_load_a_kernel(tmp_path: Path) -> None:
+    loads = """
+    main:api |(cuLaunchKernel#1)(cuLaunchKernel#2                         )
+    gpu0.7   |     (gemm#1    )                                          (gelu#2 )
+    """
+    (finding,) = ask(drawn(tmp_path, loads, tick_ns=5 * MS), "gpu_waits_for_cpu", least=10)
+    assert finding.subject == "CUDA API call cuLaunchKernel"
+    assert 80 <= in_ms(finding)[1] <= in_ms(finding)[0] == 47 * 5  # both calls
+    assert ask(ms(tmp_path / "ms", loads), "gpu_waits_for_cpu", least=10) == []
+
+
+@pytest.mark.parametrize("launches", [False, True])
+def test_gpu_waits_for_cpu_prices_functions_by_their_calls(tmp_path: Path, launches: bool) -> None:
+    """Without samples the calls of Python say when a function ran."""
+    calls = "(cuLaunchKernel#1)                             (cuLaunchKernel#2)"
+    function = "(run" + " " * 61 + ")" if launches else " " * 24 + "(run            )"
+    picture = f"""
+    main:call |{function}
+    main:api  |{calls}
+    gpu0.7    |       (gemm#1      )                             (gemm#2 )
+    """
+    cpu = {"run": {"file": "/x/cov463qhi2m2kw6ldmzzijfv5t3cjjklfci3qly3nsw6upcskct3.py"}}
+    (finding,) = [
+        finding
+        for finding in ask(ms(tmp_path, picture, cpu=cpu), "gpu_waits_for_cpu")
+        if finding.subject.startswith("Python function run (cov")
+    ]
+    assert finding.estimate is not None
+    assert finding.estimate > 10 * MS
+    assert ("CUDA graphs" in finding.fix) == launches
 
 
 def test_gpu_waits_for_cpu_is_silent_where_the_host_is_ahead(tmp_path: Path) -> None:

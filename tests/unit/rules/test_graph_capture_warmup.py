@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.rules.asking import ask, drawn, looped, not_judged, one
+from warplens.report import Selection
+from warplens.rules.judging import judge
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +37,28 @@ def test_a_server(tmp_path: Path) -> None:
 
 
 def test_few_graphs(tmp_path: Path) -> None:
-    assert ask(drawn(tmp_path, program(2, 20)), RULE) == []
+    assert ask(drawn(tmp_path, program(2, 60)), RULE) == []
+    # most of the time, and the process makes no others: a recording of nothing but captures
+    assert one(drawn(tmp_path / "most", program(1, 3)), RULE).severity == "low"
+
+
+@pytest.mark.parametrize("captures", [1, 4])
+def test_captures_at_the_start_are_nobodys_slow_host(tmp_path: Path, captures: int) -> None:
+    report = drawn(tmp_path, program(captures, captures) + "\n" + "gpu0.7   | (gemm )")
+    judgement = judge(report, Selection())
+    assert "gpu_waits_for_cpu" in judgement.silent
+    assert {finding.rule for finding in judgement.distinct} == {RULE}
+    assert {finding.same_as for finding in judgement.findings if finding.rule != RULE} <= {RULE}
+
+
+def test_captures_in_the_loop_keep_gpus_waiting(tmp_path: Path) -> None:
+    step = """
+    main:api |(cudaStreamBeginCapture )(cudaStreamEndCapture )(cudaGraphInstantiate )(cudaGraphLaunch#g__)(cudaGraphLaunch )
+    gpu0.7   |                                                                                  (graph#g__  )"""
+    report = drawn(tmp_path, looped(step, 8))
+    assert ask(report, RULE) == []
+    found = ask(report, "gpu_waits_for_cpu")
+    assert sum(finding.occurrences for finding in found) >= 7
 
 
 def test_a_short_start(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def test_cuda_memset_sync(tmp_path: Path, kind: str) -> None:
 
 def test_copies_of_unknown_memory_are_not_judged(tmp_path: Path) -> None:
     report = copied(tmp_path, "cudaMemcpyAsync", "DtoH", source_kind=None, destination_kind=None)
-    assert not_judged(report, "cuda_memcpy_async") == "does not say which memory its copies used."
+    assert not_judged(report, "cuda_memcpy_async") == "does not contain the kinds of memory of its copies."
 
 
 # Idle from 19 to 43, of which the recording itself took all from 28; and from 50 to 52.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from tests.support.reports.simulated_gpu import Machine
+from tests.unit.rules.asking import drawn, looped, one
 from warplens.analysis import intervals
 from warplens.analysis.intervals import Cover
 from warplens.arrays import Int64Array
@@ -114,3 +116,32 @@ def test_a_wait_and_what_the_host_does_besides_are_two_findings(tmp_path: Path) 
     others = {found.rule: found.same_as for found in judgement.findings if found.same_as}
     assert others["gpu_time_util"] == "gpu_waits_for_cpu"
     assert others["transfers_not_overlapped"] == "cuda_memcpy_async"
+
+
+def test_the_same_on_several_ranks_is_one_finding(tmp_path: Path) -> None:
+    """Ranks lose the same time at once, so the finding costs what the worst of them loses."""
+    cuda: dict[str, Any] = {
+        "gpu0": {"multiprocessors": 100},
+        "gemm": {"grid_x": 400},
+        "serial": {"grid_x": 1},
+    }
+    picture = "\n".join(
+        f"{rank}/gpu0.7 |(gemm  ){'(serial '.ljust(length)})(gemm  )"
+        for rank, length in (("a", 59), ("b", 79), ("c", 69))
+    )
+    found = one(drawn(tmp_path, picture, cuda=cuda, ranks={"a": 0, "b": 1, "c": 2}), "tiny_grids")
+    assert found.title.startswith("serial ran for 80.0 us")
+    assert found.title.endswith("; the same in 2 other processes")
+    assert "The same: rank 2, rank 0." in found.cause
+    assert (found.occurrences, found.bound, found.estimate) == (3, 80 * US, 79_200)
+    assert len({row.process for row in found.evidence}) == 3
+
+
+def test_the_same_wait_of_several_processes_names_them(tmp_path: Path) -> None:
+    step = "main |[step   ][wait_for_data              ]"
+    picture = "\n".join(f"{rank}/{looped(step, 4)}" for rank in "ab")
+    found = one(drawn(tmp_path, picture, ranks={"a": 0, "b": 1}), "data_loader")
+    assert found.title.endswith("; the same in 1 other process")
+    assert found.occurrences == 8
+    assert "rank" in found.cause.rpartition("The same: ")[2]
+    assert len({row.thread for row in found.evidence}) == 2

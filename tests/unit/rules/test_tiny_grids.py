@@ -30,14 +30,15 @@ def test_one_block(tmp_path: Path) -> None:
         "high",
     )
     assert (
-        finding.title
-        == "serial ran for 60.0 us on 1 block of 1 thread, while the rest of the GPU had nothing to do"
+        finding.title == "serial ran for 60.0 us on 1 block of 1 thread, while the rest of the GPU was idle"
     )
     assert "99 of the 100 multiprocessors were idle" in finding.cause
     assert finding.evidence[0].values == {"blocks": 1, "threads": 1, "multiprocessors": 100}
 
 
-@pytest.mark.parametrize("wide", [{"grid_x": 10}, {"grid_x": 1, "grid_y": 10}, {"grid_z": 10}])
+@pytest.mark.parametrize(
+    "wide", [{"grid_x": 10}, {"grid_x": 1, "grid_y": 10}, {"grid_z": 10}, {"grid_x": 0, "grid_y": 0}]
+)
 def test_enough_blocks(tmp_path: Path, wide: dict[str, Any]) -> None:
     assert ask(drawn(tmp_path, STEP, cuda={**H100, "serial": wide}), "tiny_grids") == []
 
@@ -61,5 +62,5 @@ def test_a_tiny_grid_beside_another_kernel_costs_nothing(tmp_path: Path) -> None
 def test_without_the_number_of_multiprocessors(tmp_path: Path) -> None:
     assert (
         not_judged(drawn(tmp_path, STEP), "tiny_grids")
-        == "does not say how many multiprocessors its GPUs have."
+        == "does not contain the number of multiprocessors of its GPUs."
     )

@@ -24,7 +24,7 @@ def test_by_the_length_of_kernels(tmp_path: Path) -> None:
     assert costs(finding) == (4 * 50 + 3 * 30, 3 * 50 + 3 * 30)
     assert (
         finding.title
-        == "Kernels on managed memory took 200 us longer where its pages had to come from the host"
+        == "Kernels on managed memory took 200 us longer because pages had to come from the host"
     )
     assert (finding.subject, finding.occurrences, finding.confidence) == ("GPU 0", 4, "medium")
     assert "--cuda-um-migrations" in finding.fix
@@ -76,7 +76,7 @@ def test_the_rule_is_silent_without_slow_launches(tmp_path: Path, picture: str) 
 
 
 def test_without_calls_and_migrations(tmp_path: Path) -> None:
-    assert not_judged(drawn(tmp_path, looped(STEP, 4)), RULE) == "does not say whether its memory is managed."
+    assert not_judged(drawn(tmp_path, looped(STEP, 4)), RULE) == "does not distinguish managed memory."
 
 
 def test_kernels_that_last_no_time(tmp_path: Path) -> None:

@@ -68,4 +68,4 @@ def test_a_thread_that_the_graph_does_not_have_leaves_the_interval(tmp_path: Pat
     begin, end = report.span
     unknown = engine.saving(Without(threads=frozenset((12345,)), time=Cover([begin], [end])))
     assert isinstance(unknown, str)
-    assert "does not have these threads" in unknown
+    assert "does not cover these threads" in unknown

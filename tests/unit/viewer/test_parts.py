@@ -245,7 +245,7 @@ def test_a_slow_answer_continues_and_is_ready_for_the_next_request() -> None:
     workers, go = Workers(), threading.Event()
 
     async def ask() -> None:
-        with pytest.raises(Busy, match="ask again"):
+        with pytest.raises(Busy, match="try again later"):
             await workers.heavy("key", lambda: go.wait(60), seconds=0)
         go.set()
         assert await workers.heavy("key", lambda: False) is True

@@ -63,7 +63,7 @@ async function choose(wanted: Place["selected"]): Promise<void> {
     const details = await source.value?.event(wanted);
     if (details !== undefined && selected.value === before) selected.value = details.event;
   } catch (error) {
-    notice.value = `The event of this address is not there: ${error instanceof Error ? error.message : String(error)}`;
+    notice.value = `The event of this address does not exist: ${error instanceof Error ? error.message : String(error)}`;
   }
 }
 

@@ -108,7 +108,7 @@ it("shows the visible time, the last message and the lost records", async () => 
   expect(place.textContent).toContain("2 notes");
   expect(place.querySelector(".lost")).toBeNull(); // of what was only noted nobody is warned
   await act(() => void (meta.value = { ...meta.value!, reports: [{ ...REPORT, diagnostics: 2, warnings: 1, live: true }] }));
-  await act(() => button("marked 1.50 µs").click());
+  await act(() => button("marked 1.50 us").click());
   expect(panel.value).toBe("selection");
   expect(place.textContent).toContain("live");
   await act(() => place.querySelector<HTMLElement>(".lost")!.click());

@@ -35,8 +35,8 @@ function Seen() {
   const [range, other] = ranges.value;
   return (
     <>
-      {range !== undefined && <button type="button" class="notes" title="What ran in the marked range" onClick={() => (panel.value = "selection")}>marked {time(range.end - range.begin)}{other !== undefined && ` and ${time(other.end - other.begin)}`}</button>}
-      <span title="The part of time that is seen">{momentIn(begin, end - begin)} – {momentIn(end, end - begin)} ({time(end - begin)})</span>
+      {range !== undefined && <button type="button" class="notes" title="Events in the marked range" onClick={() => (panel.value = "selection")}>marked {time(range.end - range.begin)}{other !== undefined && ` and ${time(other.end - other.begin)}`}</button>}
+      <span title="Visible time">{momentIn(begin, end - begin)} – {momentIn(end, end - begin)} ({time(end - begin)})</span>
     </>
   );
 }
@@ -51,11 +51,11 @@ function Recorded() {
     <>
       <span title="Events in all reports">{many(events, "event")}</span>
       {notes > 0 && (
-        <button type="button" class={lost ? "notes lost" : "notes"} title={lost ? "What was lost, or could not be recorded" : "How it was recorded; nothing was lost"} onClick={() => (panel.value = "diagnostics")}>
+        <button type="button" class={lost ? "notes lost" : "notes"} title={lost ? "Losses, and data that could not be recorded" : "How it was recorded; nothing was lost"} onClick={() => (panel.value = "diagnostics")}>
           {lost && <span aria-hidden="true">⚠ </span>}{count(notes)} {notes === 1 ? "note" : "notes"}
         </button>
       )}
-      {live && <span class={stale.value ? "live stale" : "live"} title={stale.value ? "The server does not answer" : "The capture goes on; the page follows it"}>{stale.value ? "waiting" : "live"}</span>}
+      {live && <span class={stale.value ? "live stale" : "live"} title={stale.value ? "The server does not answer" : "The recording continues; the page follows it"}>{stale.value ? "waiting" : "live"}</span>}
     </>
   );
 }

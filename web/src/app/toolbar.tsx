@@ -16,8 +16,8 @@ export function Toolbar() {
       <Title />
       <SearchBox />
       <Filter />
-      <Choice label="Group" title="What stands above what (g)" names={GROUP_NAMES} list={GROUPS} value={groupBy.value} onChoose={(one) => (groupBy.value = one)} />
-      <Choice label="Colour" title="What the colours of events mean (Shift+C)" names={COLOR_NAMES} list={COLORS} value={colorBy.value} onChoose={(one) => (colorBy.value = one)} />
+      <Choice label="Group" title="Order of the tracks (g)" names={GROUP_NAMES} list={GROUPS} value={groupBy.value} onChoose={(one) => (groupBy.value = one)} />
+      <Choice label="Colour" title="Meaning of event colours (Shift+C)" names={COLOR_NAMES} list={COLORS} value={colorBy.value} onChoose={(one) => (colorBy.value = one)} />
       <span class="buttons">
         <button type="button" onClick={showAll} title="Show all of the recording (0)">Fit</button>
         <button type="button" onClick={nextTheme} title={`Colours of the page: ${theme.value} (t)`} aria-label={`Colours of the page: ${theme.value}. Change`}>{THEMES[theme.value]}</button>
@@ -52,7 +52,7 @@ function Filter() {
   const text = filter.value;
   const broken = /^\/.+\/$/.test(text) && !compiles(text.slice(1, -1));
   return (
-    <label class="filter" title={broken ? "This is no regular expression: it is taken as text" : "Show only tracks whose name has this in it; /…/ is a regular expression (k)"}>
+    <label class="filter" title={broken ? "Not a regular expression: searched as text" : "Show only tracks with this text in their name; /…/ is a regular expression (k)"}>
       <input id="filter" type="search" value={text} placeholder="Filter tracks" aria-label="Filter tracks by name, or by /regular expression/" aria-invalid={broken} autocomplete="off"
         spellcheck={false} maxLength={1000}
         onInput={(event) => (filter.value = event.currentTarget.value)}

@@ -4,7 +4,7 @@ import { count, many, moment, momentIn, percent, size, time } from "./format";
 
 it("writes times in the unit that fits", () => {
   expect([0, 1, 999, 1000, 1234, 12_345, 123_456, 999_999, 1.5e9, 3.6e12, -2500].map(time)).toEqual(
-    ["0 ns", "1 ns", "999 ns", "1.00 µs", "1.23 µs", "12.3 µs", "123 µs", "1,000 µs", "1.50 s", "3,600 s", "-2.50 µs"],
+    ["0 ns", "1 ns", "999 ns", "1.00 us", "1.23 us", "12.3 us", "123 us", "1,000 us", "1.50 s", "3,600 s", "-2.50 us"],
   );
   expect(time(0.25)).toBe("0.25 ns");
 });

@@ -1,6 +1,6 @@
 /** Formats numbers for people: the fitting unit, few digits, groups of three. Copied numbers keep every digit. */
 
-const TIMES: [number, string][] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+const TIMES: [number, string][] = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]];
 const SIZES: [number, string][] = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]];
 
 /** A length of time: `1.23 ms`. */

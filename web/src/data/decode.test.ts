@@ -57,10 +57,10 @@ describe("decodeRects", () => {
     expect(decodeRects(rects({ names: [] }), 0).names).toEqual([]);
   });
   it("says what is wrong with other bytes", () => {
-    expect(() => decodeRects(rects({ magic: 1 }), 0)).toThrow("not what this page reads");
+    expect(() => decodeRects(rects({ magic: 1 }), 0)).toThrow("does not match this page");
     expect(() => decodeRects(rects({ version: 2 }), 0)).toThrow("version 2");
-    expect(() => decodeRects(rects().slice(0, 100), 0)).toThrow("cut off");
-    expect(() => decodeRects(new ArrayBuffer(3), 0)).toThrow("cut off");
+    expect(() => decodeRects(rects().slice(0, 100), 0)).toThrow("truncated");
+    expect(() => decodeRects(new ArrayBuffer(3), 0)).toThrow("truncated");
   });
 });
 

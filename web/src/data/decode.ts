@@ -62,15 +62,15 @@ export function decodePlots(bytes: ArrayBuffer): Plot[] {
 }
 
 function header(bytes: ArrayBuffer, magic: number, size: number, counts: number): number[] {
-  if (bytes.byteLength < size) throw new Error("The answer of the server is cut off.");
+  if (bytes.byteLength < size) throw new Error("The server's answer is truncated.");
   const words = new Uint32Array(bytes, 0, 2 + counts);
-  if (words[0] !== magic) throw new Error("The answer of the server is not what this page reads. Reload the page.");
-  if (words[1] !== VERSION) throw new Error(`The server speaks version ${words[1]} of its format, this page ${VERSION}. Reload the page.`);
+  if (words[0] !== magic) throw new Error("The server's answer does not match this page. Reload the page.");
+  if (words[1] !== VERSION) throw new Error(`The server uses version ${words[1]} of the format, this page version ${VERSION}. Reload the page.`);
   return [...words.subarray(2)];
 }
 
 function whole(bytes: ArrayBuffer, need: number): void {
-  if (bytes.byteLength < need) throw new Error(`The answer of the server is cut off: ${bytes.byteLength} bytes of ${need}.`);
+  if (bytes.byteLength < need) throw new Error(`The server's answer is truncated: ${bytes.byteLength} bytes of ${need}.`);
 }
 
 /** The pieces of one text; where it is plain ASCII, as nearly always, it is decoded in one go. */

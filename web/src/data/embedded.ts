@@ -232,7 +232,7 @@ export class Embedded implements Source {
   /** The sentence for what only a server can answer. */
   async #without(what: string): Promise<string> {
     const meta = await this.#blocks.json<Meta>("meta");
-    return `This page, which was exported, does not hold ${what}. Ask the report itself: warplens view ${meta?.reports[0]?.name ?? "REPORT"}`;
+    return `This page, which was exported, does not contain ${what}. Open the report itself: warplens view ${meta?.reports[0]?.name ?? "REPORT"}`;
   }
 }
 

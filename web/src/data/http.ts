@@ -170,7 +170,7 @@ function unanswered(): Refused {
 
 async function refusal(answer: Response): Promise<Refused> {
   if (answer.status === 401) {
-    return new Refused(401, "This page may not ask any more. Open the address that `warplens view` printed: it has the token.");
+    return new Refused(401, "The token of this page is no longer valid. Open the address that `warplens view` printed: it has the token.");
   }
   try {
     const { error, hint } = (await answer.json()) as Failure;

@@ -80,7 +80,7 @@ export function Timeline() {
           </div>
         </div>
         <Splitter />
-        <div ref={body} class="tl-body" tabIndex={-1} role="img" aria-label="What ran on the tracks over time; the list after this has its longest events">
+        <div ref={body} class="tl-body" tabIndex={-1} role="img" aria-label="Events on the tracks over time; the list after this has the longest ones">
           <canvas ref={base} aria-hidden="true" />
           <canvas ref={over} aria-hidden="true" />
           <Tooltip stage={stage} />

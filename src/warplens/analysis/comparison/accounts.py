@@ -85,7 +85,7 @@ def loop_of(report: Report, selection: Selection, name: str | None) -> MainLoop 
 
     `name`: of the ranges that are steps.
 
-    None where there is neither. Raises MissingData where no range has the name.
+    None if there is neither. Raises MissingData if no range has the name.
     """
     loop = main_loop(report, selection) if name is None else None
     if loop is not None:
@@ -111,7 +111,7 @@ def loop_of(report: Report, selection: Selection, name: str | None) -> MainLoop 
 
 
 def subject(report: Report, selection: Selection, loop: MainLoop | None) -> Subject | None:
-    """Return what leads a run, which has the `loop`; None where the report has no threads."""
+    """Return what leads a run, which has the `loop`; None if the report has no threads."""
     leaders = leading(report, selection)
     gpus = sorted(busy(report, selection).to_pylist(), key=lambda gpu: -gpu["busy"])
     if loop is not None:
@@ -168,7 +168,7 @@ def account(
 ) -> Account | None:
     """Return the account of the selection, or of one iteration of `loop`.
 
-    None where it lasts no time.
+    None if it lasts no time.
 
     `gpu`: of the GPU of `of`, else of its thread.
     """
@@ -216,7 +216,7 @@ def _entries(spent: list[CauseTime], units: int) -> dict[tuple[str, str], Accoun
 def _largest(details: Mapping[str, int]) -> str:
     """Return the detail with most time.
 
-    One that says nothing counts only where there is no other.
+    One that says nothing counts only if there is no other.
     """
     return max(details, key=lambda text: (bool(text), details[text]))
 

@@ -73,17 +73,24 @@ class ComparableRows:
 class Steps:
     """Steps by process: which of them a time lies in. They do not overlap within a process."""
 
-    def __init__(self, table: pa.Table | None) -> None:
-        self.count = 0 if table is None else table.num_rows
-        self._of: dict[int, tuple[Int64Array, Int64Array, Int32Array]] = {}
-        if table is not None and table.num_rows:
-            process, start, end = (
-                np.asarray(table.column(name).to_numpy(), np.int64) for name in ("process", "start", "end")
-            )
-            for key in np.unique(process).tolist():
-                own = np.flatnonzero(process == key)
-                own = own[np.argsort(start[own], kind="stable")]
-                self._of[key] = start[own], end[own], own.astype(np.int32)
+    def __init__(self, count: int, by_process: dict[int, tuple[Int64Array, Int64Array, Int32Array]]) -> None:
+        """`by_process`: start, end and number of each step, in order of start."""
+        self.count, self._by_process = count, by_process
+
+    @classmethod
+    def of(cls, table: pa.Table | None) -> Steps:
+        """Return the steps of a table, which may be missing."""
+        if table is None:
+            return cls(0, {})
+        process, start, end = (
+            np.asarray(table.column(name).to_numpy(), np.int64) for name in ("process", "start", "end")
+        )
+        by_process = {}
+        for key in np.unique(process).tolist():
+            own = np.flatnonzero(process == key)
+            own = own[np.argsort(start[own], kind="stable")]
+            by_process[key] = start[own], end[own], own.astype(np.int32)
+        return cls(table.num_rows, by_process)
 
     def at(self, process: Int64Array, time: Int64Array) -> Int32Array:
         """Return the step of each time in its process; -1 for none."""
@@ -92,8 +99,8 @@ class Steps:
             return step
         single = bool((process == process[0]).all())
         for key in [int(process[0])] if single else np.unique(process).tolist():
-            if key in self._of:
-                start, end, number = self._of[key]
+            if key in self._by_process:
+                start, end, number = self._by_process[key]
                 mine: slice | Int64Array = slice(None) if single else np.flatnonzero(process == key)
                 place = np.searchsorted(start, time[mine], "right") - 1
                 step[mine] = np.where((place >= 0) & (time[mine] < end[place]), number[place], -1)

@@ -72,7 +72,7 @@ def figures(report: Report, selection: Selection, step_rows: pa.Table | None) ->
     steps. The kernels are the names of the first ones that were launched in the step in the middle, or in all where there are no steps.
     """
     parts, order = _own(report, selection, step_rows), list[str]()
-    steps = Steps(step_rows)
+    steps = Steps.of(step_rows)
     for rows in chain(
         kinds(report, selection, steps, typical=steps.count // 2), inside(report, selection, steps)
     ):

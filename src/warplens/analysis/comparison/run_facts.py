@@ -62,7 +62,7 @@ def run_facts(report: Report, selection: Selection, loop: MainLoop | None) -> di
 
 
 def _by_name(report: Report) -> dict[str, int]:
-    """Return the peak memory (bytes) of the processes of each name, where there are several names."""
+    """Return the peak memory (bytes) of the processes of each name, if there are several names."""
     peaks: dict[str, int] = {}
     for row in report.table("processes", ["name", "max_rss"]).to_pylist():
         if row["name"] and row["max_rss"]:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from warplens.report.report import Report
 
 NO_STACK = "[no stack]"
-# Code that others wrote, or that TorchInductor generated.
+# Code that others wrote, or that TorchInductor generated: in its folder, or by the name of its modules.
 _LIBRARY = re.compile(
     r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|torch|torchvision|transformers|accelerate|lightning|jax|flax|tensorflow|cupy"
-    r"|torchinductor_[^/]*)/|^<"
+    r"|torchinductor_[^/]*)/|(^|/)c[a-z2-7]{40,}\.py$|^<"
 )
 _TEXTS = ("kind", "function", "module", "file")
 _SYSTEM = re.compile(

@@ -19,9 +19,13 @@ _INTERPRETER = ("python", "libpython", "libc.so", "libc-", "ld-linux", "libm.so"
 class NativePlaces:
     """The native samples of own functions, by library."""
 
-    def __init__(self, code: OwnCode, native: pa.Table) -> None:
-        """`native`: samples of that kind."""
-        self._modules: dict[FunctionKey, Counter[str]] = {}
+    def __init__(self, modules: dict[FunctionKey, Counter[str]]) -> None:
+        self._modules = modules
+
+    @classmethod
+    def of(cls, code: OwnCode, native: pa.Table) -> NativePlaces:
+        """Return the places of samples of that kind."""
+        places: dict[FunctionKey, Counter[str]] = {}
         modules, module = code.frames.texts("module")
         for position, count in zip(
             *np.unique(code.frames.positions(native["stack"]), return_counts=True), strict=True
@@ -30,9 +34,9 @@ class NativePlaces:
             if anchor >= 0:
                 frame = code.frames.frame(anchor)
                 name = modules[module[position]] if 0 <= module[position] < len(modules) else ""
-                self._modules.setdefault((frame.function, frame.file or "", frame.first_line), Counter())[
-                    _short(name)
-                ] += int(count)
+                key = frame.function, frame.file or "", frame.first_line
+                places.setdefault(key, Counter())[_short(name)] += int(count)
+        return cls(places)
 
     def where(self, key: FunctionKey) -> str:
         """Say where most of an own function's native samples ended.

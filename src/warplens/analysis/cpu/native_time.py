@@ -26,7 +26,7 @@ _ALL = 1 << 62
 def native_time(report: Report, low: int = 0, high: int = _ALL) -> tuple[int, int, list[Piece]] | None:
     """Return pid, wall time (ns) and its pieces, of the processes with keys from `low` to `high`.
 
-    None where the process that used most CPU time has no states of its main thread or too few samples, and where others
+    None if the process that used most CPU time has no states of its main thread or too few samples, and where others
     together used more than it: then no thread stands for the run.
     """
     processes = report.table(

@@ -43,7 +43,7 @@ class Instructions:
 def by_line(frames: FrameTable, rows: pa.Table) -> dict[tuple[str, int], Instructions]:
     """Return the instructions of each file and line in which samples ended.
 
-    Nothing where none were recorded.
+    Nothing if none were recorded.
 
     `rows`: as `analysis.cpu.samples.sampled` returns them, by `PER` too.
     """

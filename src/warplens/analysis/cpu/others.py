@@ -9,6 +9,7 @@ import numpy as np
 from warplens.analysis.cpu.native_places import NativePlaces
 from warplens.analysis.cpu.own_code import OwnCode
 from warplens.analysis.cpu.pieces import Piece, functions, imported, waits
+from warplens.analysis.cpu.samples import waiting_threads
 from warplens.analysis.cpu.thread_time import ThreadTime, own_code
 from warplens.arrays import Float64Array, Int64Array
 
@@ -19,7 +20,6 @@ _PARTS = 3
 _LEAST = 0.1  # share of what ran from which on a part has a line
 _LEAST_WAIT = 0.1  # share of the run
 _ELSEWHERE = 0.8  # share of what ran from which on other processes did it
-_IDLE = 0.95  # share of its time that a thread waits at one place: a helper that is not needed now
 _WORTH = (
     "(sleep, file or lock)",
     "for the network",
@@ -51,7 +51,7 @@ def others(report: Report, native: NativePlaces, main: ThreadTime, threads: list
     return [
         Piece(round(whole), "others", f"{_who(main, active)} ran"),
         *(Piece(part.ns, "part", part.text, place=part.place) for part in shown),
-        *_waited(code, main, threads),
+        *_waited(code, main, [time for time in threads if time.thread not in waiting_threads(report)]),
     ]
 
 
@@ -68,21 +68,13 @@ def _who(main: ThreadTime, threads: list[ThreadTime]) -> str:
 
 def _waited(code: OwnCode, main: ThreadTime, threads: list[ThreadTime]) -> list[Piece]:
     """Return the wait of the program's own code in other threads that held them up longest."""
-    busy = [time for time in threads if not _idles(code, time)]
-    stack, waited = _joined(busy, [time.waited for time in busy])
+    stack, waited = _joined(threads, [time.waited for time in threads])
     own = code.own[stack] >= 0
     for piece in sorted(waits(code, stack[own], waited[own]), key=lambda piece: -piece.ns):
         kind = piece.text.removeprefix("waits ")
         if kind in _WORTH and piece.ns >= _LEAST_WAIT * main.whole:
             return [Piece(piece.ns, "waited", f"waited {kind}", place=piece.place)]
     return []
-
-
-def _idles(code: OwnCode, time: ThreadTime) -> bool:
-    """True if a thread did almost nothing but wait at one place."""
-    _, place = np.unique(code.python[time.stack], return_inverse=True)
-    sums = np.bincount(place, time.waited)
-    return bool(len(sums)) and float(sums.max()) >= _IDLE * float((time.ran + time.waited).sum())
 
 
 def _joined(threads: list[ThreadTime], weights: list[Float64Array]) -> tuple[Int64Array, Float64Array]:

@@ -66,7 +66,7 @@ def is_own_code(frame: Frame) -> bool:
 def nearest(parent: Int64Array, wanted: BoolArray) -> Int64Array:
     """Return of each frame itself where it is wanted, else its nearest caller that is.
 
-    -1 where none is.
+    -1 if none is.
     """
     near = np.where(wanted, np.arange(len(parent)), np.where(parent >= 0, parent, -1))
     settled = wanted | (near < 0)
@@ -91,7 +91,7 @@ def package_of(file: str) -> str:
 
 
 def package_called(code: OwnCode, position: int, anchor: int) -> str:
-    """Return the package that the own function at `anchor` called, and that its stack goes on in.
+    """Return the package that the own function at `anchor` called, and that its stack continues in.
 
     Empty: it called nothing of Python.
     """

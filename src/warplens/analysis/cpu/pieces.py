@@ -97,7 +97,9 @@ def functions(code: OwnCode, stack: Int64Array, weight: Float64Array, native: Na
     for key, one in sorted(spent.items(), key=lambda item: -item[1].ns)[:_MOST]:
         callee, in_callee = _most(one.below)
         if key == _AROUND:
-            pieces.append(Piece(round(one.ns), "package", "around your code", place=f"most in {callee}"))
+            pieces.append(
+                Piece(round(one.ns), "package", "outside your functions", place=f"most in {callee}")
+            )
             continue
         line, at_line = _most(one.lines)
         name = key[1].rpartition("/")[2]

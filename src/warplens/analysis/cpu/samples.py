@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from warplens.analysis.once import once
 from warplens.analysis.ranges.phases import pieces
 from warplens.errors import MissingData, UsageError
 
@@ -21,10 +22,16 @@ _CALLS = """(SELECT process, thread, "start", "end", 'osrt' AS kind, 1 AS "count
 _TASKS = """(SELECT process, thread, "start", "end", 'tasks' AS kind, "count", weight, state = 'running' AS on_cpu, stack,
     NULL::BIGINT AS "range" FROM task_samples WHERE NOT "outer")"""
 _IDLE = 0.98  # share of its time that a thread waits at one place, from which on it only idles
-# Threads that did next to nothing but wait at one place, without main threads.
-IDLE_THREADS = f"""(WITH places AS (SELECT thread, stack, sum(weight) AS weight, sum(weight) FILTER (NOT on_cpu) AS waited
-                              FROM samples WHERE kind = 'python' GROUP BY ALL)
-    SELECT thread FROM places GROUP BY thread HAVING max(waited) >= {_IDLE} * sum(weight)
+# `blocked`: share of a thread's time, null if its states were not recorded. Then a sample says whether the thread ran: one that
+# polls runs a little between any two samples.
+_WAITING = f"""WITH places AS (SELECT thread, stack, sum(weight) AS weight, sum(weight) FILTER (NOT on_cpu) AS waited
+                             FROM samples WHERE kind = 'python' GROUP BY ALL),
+    states AS (SELECT thread, coalesce(sum("end" - "start") FILTER (state = 'blocked'), 0) / sum("end" - "start") AS blocked
+               FROM thread_states GROUP BY thread)
+    SELECT thread FROM places LEFT JOIN states USING (thread) GROUP BY thread
+    HAVING max(coalesce(weight * blocked, waited)) >= {_IDLE} * sum(weight)"""
+# The threads of `waiting_threads`, without main threads.
+IDLE_THREADS = f"""({_WAITING}
     EXCEPT SELECT t.thread FROM threads t JOIN processes p ON p.process = t.process AND p.pid = t.tid)"""
 _RELATIONS = {"osrt": _CALLS, "tasks": _TASKS}
 
@@ -38,10 +45,10 @@ def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
 
     `asked`: `python`, `native`, `auto`, `osrt` (calls of the C library that have a stack, each a sample of its length) or `tasks` (of
     asyncio, each below the one that awaits it); `wall`: of threads and tasks that waited, too, which `native` has not. Raises UsageError
-    for what does not go together, MissingData where there are none.
+    for what does not go together, MissingData if there are none.
     """
     if asked not in ("auto", *KINDS):
-        raise UsageError(f"`:kind={asked}` is not known; there are: auto, {', '.join(KINDS)}.")
+        raise UsageError(f"`:kind={asked}` is unknown; choose from: auto, {', '.join(KINDS)}.")
     if asked == "osrt":
         if (
             not report.tables["osrt"]
@@ -54,7 +61,7 @@ def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
             raise MissingData("does not contain samples of asyncio tasks.")
         return asked
     if wall and asked == "native":
-        raise UsageError("native samples are of running threads only: take `:kind=python` with `:wall`.")
+        raise UsageError("native samples show running threads only: use `:kind=python` with `:wall`.")
     if not report.tables["samples"]:
         raise MissingData("does not contain CPU sampling data.")
     known = {row["kind"] for row in report.sql("SELECT DISTINCT kind FROM samples").to_pylist()}
@@ -63,7 +70,7 @@ def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
     wanted = asked if asked != "auto" else "python" if wall or "native" not in known else "native"
     if wanted not in known:
         raise MissingData(
-            "does not contain CPU sampling data of threads that waited: native samples are of running threads only."
+            "does not contain CPU sampling data of waiting threads: native samples show running threads only."
         )
     return wanted
 
@@ -106,6 +113,12 @@ def sampled(
     FROM {relation} s {ranges} WHERE s.kind = '{kind}'{ran} GROUP BY ALL ORDER BY ALL
     """
     return report.sql(text)
+
+
+@once
+def waiting_threads(report: Report) -> frozenset[int]:
+    """Return the threads that did next to nothing but wait at one place: helpers that were not needed."""
+    return frozenset(report.sql(_WAITING)["thread"].to_pylist())
 
 
 def without_idle(report: Report, rows: pa.Table) -> tuple[pa.Table, int]:

@@ -50,7 +50,7 @@ def hot_files(
 ) -> list[HotFile]:
     """Return the files with samples, the hottest first, those of the program before libraries.
 
-    `by_line`: their tree by line, of `weight` ns. `instructions`: what to say of them, by file and line. Raises MissingData where no
+    `by_line`: their tree by line, of `weight` ns. `instructions`: what to say of them, by file and line. Raises MissingData if no
     sample has a line.
     """
     tree = flat(by_line)
@@ -75,14 +75,14 @@ def hot_files(
         return library, -(hot.own if library else hot.total), hot.path
 
     if not files:
-        raise MissingData("the samples have no lines; a flame graph has their functions.")
+        raise MissingData("the samples have no lines; a flame graph shows their functions.")
     return sorted(files.values(), key=rank)
 
 
 def chosen(files: list[HotFile], wanted: str | None, most: int) -> list[HotFile]:
     """Return `most` of the hottest files, or those whose path is or ends in `wanted`.
 
-    Raises UsageError where there are none.
+    Raises UsageError if there are none.
     """
     if wanted is None:
         return [hot for hot in files if hot.own >= 0.01][:most] or files[:1]
@@ -97,7 +97,7 @@ def chosen(files: list[HotFile], wanted: str | None, most: int) -> list[HotFile]
 def read_source(path: str) -> list[str] | None:
     """Return the lines of a Python file of this machine.
 
-    None where it is not there, or is nothing that a report should make us read.
+    None if it is not there, or is nothing that a report should make us read.
     """
     if not path.endswith((".py", ".pyw")) or not Path(path).is_absolute():
         return None
@@ -125,7 +125,7 @@ def note(hot: HotFile, source: list[str] | None, recorded: float) -> str:
 
 
 def around(number: int, context: int, last: int, source: list[str] | None) -> range:
-    """Return the lines around one: only itself where there is no text of the others."""
+    """Return the lines around one: only itself if there is no text of the others."""
     if source is None:
         return range(number, number + 1)
     return range(max(number - context, 1), min(number + context, last) + 1)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Weights:
     """Sums of samples.
 
-    `group`: number of what they are kept apart by (a thread, a range); `stack`: position of the
+    `group`: number of what they are grouped by (a thread, a range); `stack`: position of the
     frame.
     """
 

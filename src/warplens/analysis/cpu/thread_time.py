@@ -1,6 +1,6 @@
 """Divides the time of Python threads: each sample with its thread's running and waiting time.
 
-Samples are rarer where no CPU is free, for the sampler neither. So the sums of the scheduler count, where they are there, and samples say
+Samples are rarer where no CPU is free, for the sampler neither. So the sums of the scheduler count, if they are there, and samples say
 only what was done in them.
 """
 
@@ -214,7 +214,7 @@ class _States:
 
     @classmethod
     def of_report(cls, report: Report, begin: int, end: int) -> _States | None:
-        """Return those of a report; None where nothing recorded them."""
+        """Return those of a report; None if nothing recorded them."""
         if not report.tables["thread_states"]:
             return None
         rows = report.table("thread_states", ["thread", "start", "end", "state", "exact"])

@@ -59,10 +59,10 @@ def whereabouts(report: Report, low: int = 0, high: int = 1 << 62, most: int = _
     code = own_code(report)
     samples = of_kind(read_samples(report, low, high), "native")
     mine = pc.equal(samples["thread"], main.thread)
-    pieces = _pieces(report, code, main, native=NativePlaces(code, samples.filter(mine)), most=most)
+    pieces = _pieces(report, code, main, native=NativePlaces.of(code, samples.filter(mine)), most=most)
     waited = sum(piece.ns for piece in pieces if piece.kind == "waiting")
     if waited >= MOSTLY / 2 * main.whole:
-        rest = NativePlaces(code, samples.filter(pc.invert(mine)))
+        rest = NativePlaces.of(code, samples.filter(pc.invert(mine)))
         beside = others(report, rest, main, threads=[time for time in threads if time is not main])
         pieces = (*_fewer(pieces, main.whole, max(most - len(beside), _LEAST_PIECES)), *beside)
     return Whereabouts(main.pid, main.whole, pieces)

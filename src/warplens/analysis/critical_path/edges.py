@@ -59,7 +59,7 @@ def add_end(
 ) -> None:
     """Let what ends last decide, of several at once the thread with the most calls.
 
-    Threads that neither launch nor wait, such as those that look after others, do not count: they would go on whatever becomes shorter.
+    Threads that neither launch nor wait, such as those that look after others, do not count: they would continue whatever becomes shorter.
     """
     counts: npt.NDArray[np.bool_] = np.zeros(len(host.threads), bool)
     launch = calls.find(work.columns["api"])

@@ -59,7 +59,7 @@ class Graph:
 def build(report: Report, selection: Selection) -> Graph:
     """Build the graph of the selected time.
 
-    MissingData where neither calls of CUDA nor GPU work were recorded.
+    MissingData if neither calls of CUDA nor GPU work were recorded.
     """
     window: Window | None = selection.window(report)
     calls = read_calls(report, window)

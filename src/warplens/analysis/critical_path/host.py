@@ -56,7 +56,7 @@ def chains(
     place = np.searchsorted(threads, thread)
     opens = np.zeros(len(calls), bool)
     opens[begins] = True
-    # Calls come by thread and start, so the point before a call is the end of the row above it, or the begin of its thread.
+    # Calls come by thread and start, so the point before a call is the end of the row above it, or the start of its thread.
     before = np.where(opens, first[place], np.roll(done, 1))
     before_time = np.where(opens, first_time[place], np.roll(end, 1))
     works = np.flatnonzero(idle[: len(calls)] != NOTHING)

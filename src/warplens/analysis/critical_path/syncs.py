@@ -67,7 +67,7 @@ def weights(edges: dict[str, Int64Array], time: Int64Array, calls: RecordedCalls
     """Return the weights of all edges, now that the times of all points are known.
 
     What calls take to return once the GPU is done is the median of those in their process that had to wait. By itself a call that waits
-    takes the least that one of its name took that had nothing to wait for; nothing where there is none. So do launches into a full queue.
+    takes the least that one of its name took that had nothing to wait for; nothing if there is none. So do launches into a full queue.
     """
     weight = edges["weight"].copy()
     rows = np.flatnonzero(edges["kind"] == SYNC)
@@ -119,7 +119,7 @@ def _full_queues(
 def _per_group(
     group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_], figure: Callable[[Int64Array], Any]
 ) -> Int64Array:
-    """Return for each row a figure of the usable values of its group, 0 where there is none."""
+    """Return for each row a figure of the usable values of its group, 0 if there is none."""
     result = np.zeros(len(value), np.int64)
     rows = np.flatnonzero(usable)
     rows = rows[np.argsort(group[rows], kind="stable")]

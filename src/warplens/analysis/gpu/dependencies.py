@@ -2,7 +2,7 @@
 
 Where waits for events were recorded (`syncs`, `cuda_events`), they say it: the first operation launched into a stream after
 `cudaStreamWaitEvent` waits for the last one that was launched into the other stream before `cudaEventRecord`. Calls have ids in the order
-in which they began, so ids stand for that order. Where nothing says it, an operation of another stream that ended shortly before is
+in which they began, so ids stand for that order. If nothing says it, an operation of another stream that ended shortly before is
 taken for it.
 """
 
@@ -19,7 +19,7 @@ from warplens.arrays import Int64Array
 if TYPE_CHECKING:
     from warplens.report.report import Report
 
-SHORTLY = 10_000  # ns: longer than from the end of one operation to the begin of the next that waited for it
+SHORTLY = 10_000  # ns: longer than from the end of one operation to the start of the next that waited for it
 NEVER = -(1 << 62)
 GUESSED = 0x80  # on a kind: nothing says so, but time
 # A wait for an event belongs to the latest recording of that event before it. Ids of calls grow

@@ -33,7 +33,7 @@ _OF_ROLE = np.array(
 assert (COMMUNICATION, MEMORY) == (1, 2)
 
 RECOVERY = 1_000_000  # ns after a wait that may count as its doing
-STARTS = 1_000_000  # ns from the end of the first call to the begin of its work, above which the GPU had something else to do
+STARTS = 1_000_000  # ns from the end of the first call to the start of its work, above which the GPU had something else to do
 LATENCY = 50_000  # ns that the driver and the GPU may need for what is launched already
 
 
@@ -45,7 +45,7 @@ class Gaps:
 
     def __init__(self, start: Int64Array, end: Int64Array, called: Called, kind: Codes) -> None:
         self._start, self._end, self._called, self._kind = start, end, called, kind
-        # when the host had called; where nothing is known, nothing comes before
+        # when the host had called; if nothing is known, nothing comes before
         self._call = np.where(called.known, np.clip(called.start, start, end), start)
         self._until, self._why = self._call, np.zeros(len(start), np.uint8)
         self._pieces: list[tuple[Int64Array, Int64Array, Int64Array, Codes]] = []

@@ -16,7 +16,7 @@ parts it. *Before that call began*, the host was late:
 - `copy-bound`, `collective wait`, `dependency`: up to the end of the awaited work of another stream: a copy, a communication kernel,
   or other work (see `dependencies`). The time in the call of a copy of pageable memory is `copy-bound`, too: it is staged by the host.
 - `launch-bound`: the rest: the call itself, and what the driver and the GPU need until the work begins.
-- `unknown`: that rest, where it had been launched before the gap began and still took more than 50 µs: something held it that the report
+- `unknown`: that rest, if it had been launched before the gap began and still took more than 50 us: something held it that the report
   does not show, as a host function in its stream. And every gap whose call is not in the report.
 
 `head` and `tail` are the time before the first and after the last operation. Where recording begins in the middle of a run, the first
@@ -98,7 +98,7 @@ def idle(report: Report, selection: Selection, *, per: Per = "device", longer_th
 
     Returns:
         process, device, stream (null per device), start, end (ns, the report's clock), cause (one of CAUSES), api, thread (the call that
-        ended the gap and who made it; null where it is not known), waits (it had returned before the gap began), gap (number: pieces
+        ended the gap and who made it; null if it is not known), waits (it had returned before the gap began), gap (number: pieces
         of one gap have one). By process, device, stream and start.
     """
     parts = [_rows(part) for part in pieces(report, selection, per=per, longer_than=longer_than)]
@@ -159,7 +159,7 @@ def pieces(
 def _together(gpu: GpuWork, dependencies: dict[tuple[int, int | None], Dependencies]) -> Dependencies | None:
     """Return what is known of the operations of a GPU, in the order of `GpuWork.together`.
 
-    None where nothing is.
+    None if nothing is.
     """
     if not any((gpu.device, stream) in dependencies for stream in gpu.parts):
         return None

@@ -94,7 +94,7 @@ class MemoryLevel:
 
 
 def levels(report: Report) -> list[MemoryLevel]:
-    """Return what was recorded, in order of process and device; nothing where no memory was."""
+    """Return what was recorded, in order of process and device; nothing if no memory was."""
     sortable = []
     for place, (series, text) in enumerate(_QUERIES.items()):
         if not report.tables["gpu_memory" if series == "CUDA" else "tensor_memory"]:
@@ -104,7 +104,7 @@ def levels(report: Report) -> list[MemoryLevel]:
             np.asarray(rows.column(name).to_numpy(), np.int64)
             for name in ("process", "device", "start", "value")
         )
-        # Rows come by process and device: a series begins where either changes. -1 is no process; -2 is no device (-1 means not known).
+        # Rows come by process and device: a series begins where either changes. -1 is not a process; -2 is no device (-1 means not known).
         edges = np.flatnonzero((np.diff(process, prepend=-1) != 0) | (np.diff(device, prepend=-2) != 0))
         for first, last in pairwise([*edges.tolist(), len(time)]):
             own = slice(first, last)

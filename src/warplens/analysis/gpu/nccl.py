@@ -43,9 +43,9 @@ _IN_DOMAIN = f"SELECT id FROM nvtx_ranges WHERE domain = '{DOMAIN}'"
 def calls(report: Report, selection: Selection) -> pa.Table:
     """Return NCCL's calls that overlap the selection, in order of time, which is that of the host.
 
-    Columns: id, process, thread, start, end, name, and those of the payloads, each null where NCCL does not say: communicator, bytes,
+    Columns: id, process, thread, start, end, name, and those of the payloads, each null if NCCL does not say: communicator, bytes,
     operation (how values are reduced), root, peer, and of the communicator, as far as its making was recorded: rank, ranks, device.
-    MissingData where there are none.
+    MissingData if there are none.
     """
     rows = report.sql(
         f"""SELECT id, process, thread, "start", "end", message AS name FROM nvtx_ranges
@@ -102,7 +102,7 @@ def _columns(table: pa.Table) -> pa.Table:
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """A column of a type; null where it is another altogether."""
+    """A column of a type; null if it is another altogether."""
     try:
         return column.cast(kind, safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -122,7 +122,7 @@ def _plain(value: Any) -> str | None:
 
 
 def _matched(payloads: pa.Table, ids: Int64Array) -> pa.Array:
-    """For each id the row of its payload, null where it has none."""
+    """For each id the row of its payload, null if it has none."""
     events = payloads.column("event").to_numpy()
     places = np.searchsorted(events, ids)
     there = places < len(events)

@@ -40,7 +40,7 @@ class Operations:
     def read(cls, report: Report, selection: Selection, naming: Naming = "demangled") -> Operations:
         """Read the operations that overlap the selection, with all that was launched in them.
 
-        MissingData where there is none.
+        MissingData if there is none.
         """
         rows = report.sql(
             f"""SELECT process, thread, "start", "end", name::VARCHAR AS name, shapes::VARCHAR AS shapes FROM ops

@@ -161,7 +161,7 @@ def ordered(track: WorkTrack) -> WorkTrack:
 
 
 def order_of(start: Int64Array) -> Int64Array | None:
-    """Return the positions in order of time; None where they are in order already."""
+    """Return the positions in order of time; None if they are in order already."""
     return np.argsort(start, kind="stable") if len(start) > 1 and np.any(start[1:] < start[:-1]) else None
 
 

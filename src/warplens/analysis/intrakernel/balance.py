@@ -160,7 +160,7 @@ def _busy(
 def _resident(by_sm: Int64Array, start: Int64Array, end: Int64Array) -> Int64Array:
     """Return the most blocks that each SM of each launch had at once."""
     which = np.repeat(np.arange(len(by_sm)), np.diff(np.append(by_sm, len(start))))
-    # +1 where a block begins, -1 where it ends; the running sum is the number of resident blocks. Each SM ends with 0, so one sum serves
+    # +1 at the start of a block, -1 at its end; the running sum is the number of resident blocks. Each SM ends with 0, so one sum serves
     # all SMs. Ends sort before begins at the same time (-1 < 1): blocks that only touch are not resident together.
     step = np.concatenate((np.ones(len(start), np.int64), -np.ones(len(end), np.int64)))
     lasts = np.maximum(end, start + 1)

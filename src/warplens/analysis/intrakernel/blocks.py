@@ -123,7 +123,7 @@ def _interned(column: pa.ChunkedArray, known: list[str]) -> Int64Array:
 def _cut(unit: Int64Array, closed: npt.NDArray[np.bool_]) -> int:
     """Return how many of the rows belong to blocks of which there will be no more."""
     # Rows come by unit. A cut may only follow the last row of a block whose units are all read (`closed`); what is behind waits.
-    last = np.flatnonzero(np.diff(unit) != 0)  # the last unit may go on
+    last = np.flatnonzero(np.diff(unit) != 0)  # the last unit may continue
     good = last[closed[unit[last]]]
     return int(good[-1]) + 1 if len(good) else 0
 

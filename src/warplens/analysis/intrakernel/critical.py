@@ -25,7 +25,7 @@ class RoleTimes:
 
     `awaited`: it worked while another role waited; `waited_for[a, b]`: `a` worked while `b` waited.
 
-    A role works while any of its warps is in a region that is no wait, and waits while some are in one that is, and none works.
+    A role works while any of its warps is in a region that is not a wait, and waits while some are in one that is, and none works.
     """
 
     work: Float64Array

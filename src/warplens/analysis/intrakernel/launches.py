@@ -97,7 +97,7 @@ class Units:
 def launches(report: Report, selection: Selection) -> IntrakernelLaunches:
     """Return the launches that overlap the selection.
 
-    Raises MissingData where there are none, or none of them was read.
+    Raises MissingData if there are none, or none of them was read.
     """
     if not report.tables["intrakernel_launches"]:  # several rules look
         raise MissingData(f"does not contain in-kernel (warplens.intrakernel) data{selection.place(report)}.")
@@ -114,7 +114,8 @@ def launches(report: Report, selection: Selection) -> IntrakernelLaunches:
     rows = rows.filter(rows.column("known"))
     if not rows.num_rows:
         raise MissingData(
-            f"has {counted(number, 'launch')} with regions inside, but none of them could be read: its diagnostics say why."
+            f"has {counted(number, 'launch')} with regions inside, but none could be read: see its "
+            "diagnostics (`warplens info`)."
         )
     keys = list(zip(*(rows.column(name).to_pylist() for name in ("process", "device", "label")), strict=True))
     known: dict[tuple[int, int, str], int] = {}

@@ -93,7 +93,7 @@ def awaited(active: BoolArray, roles: int) -> tuple[BoolArray, BoolArray]:
 
     Keys are 2 * role, and that + 1 for its waiting.
 
-    A role of several warps waits where none of them works.
+    A role of several warps waits if none of them works.
     """
     # Even columns are a role's work, odd ones its waits.
     works = active[:, 0 : 2 * roles : 2]

@@ -60,7 +60,7 @@ def pieces(report: Report, selection: Selection, table: str) -> str:
 def said(report: Report, selection: Selection) -> str:
     """Return a sentence about the ranges that were looked at.
 
-    Empty where no range was requested.
+    Empty if no range was requested.
     """
     if selection.nvtx is None:
         return ""
@@ -80,7 +80,7 @@ _PART = 'coalesce(inside / nullif("end" - "start", 0), 1.0) AS part'
 def _ranges(report: Report, selection: Selection) -> str:
     """Return the relation of the ranges: thread, start, end, cut to the requested time.
 
-    MissingData where there is none.
+    MissingData if there is none.
     """
     selection.window(report)  # says what is wrong with the name
     assert selection.nvtx is not None

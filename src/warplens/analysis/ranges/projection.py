@@ -161,8 +161,8 @@ def projected(report: Report, selection: Selection, columns: Sequence[str]) -> p
     """
     launches = LaunchedOperations.of(report)
     rows, begin, end = containing(report, selection, launches, columns=columns)
-    first = Extremes(launches.start, greatest=False).of(begin, end)
-    last = Extremes(launches.end, greatest=True).of(begin, end)
+    first = Extremes.among(launches.start, greatest=False).of(begin, end)
+    last = Extremes.among(launches.end, greatest=True).of(begin, end)
     for name, values in (("first", first), ("last", last), ("operations", end - begin)):
         rows = rows.append_column(name, pa.array(values))
     order = np.lexsort((*(integers(rows, name) for name in ("id", "start") if name in columns), first))
@@ -205,8 +205,8 @@ def _on_streams(
         first, behind = np.searchsorted(own, begin), np.searchsorted(own, end)
         kept = np.flatnonzero(behind > first)
         first, behind = first[kept], behind[kept]
-        starts = Extremes(launches.start[own], greatest=False).of(first, behind)
-        ends = Extremes(launches.end[own], greatest=True).of(first, behind)
+        starts = Extremes.among(launches.start[own], greatest=False).of(first, behind)
+        ends = Extremes.among(launches.end[own], greatest=True).of(first, behind)
         table = (
             rows.take(pa.array(kept))
             .append_column("first", pa.array(starts))

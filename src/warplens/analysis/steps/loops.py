@@ -6,7 +6,7 @@ the order of the kernels: a kernel that runs once in each iteration comes again 
 
     kernels   i  i  a b b c  a b b c  a b b c  e        i: initialisation, e: evaluation
     lag 4           = = = =  = = = =                    kernel n and kernel n + 4 have one name: the iteration has 4 kernels
-    marker          a        a        a                 the begin of each iteration
+    marker          a        a        a                 the start of each iteration
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _STEADY = 0.85  # the same, of a lag that some kernel keeps throughout
 _PART = 3  # a loop holds at least a third of the kernels
 _PAUSE = 4  # iterations: a longer stretch of other kernels, such as an evaluation, ends the loop
 _EARLY = 3  # iterations among which slow ones need not be neighbours
-_SLOW = 1.5  # times the usual: iterations at the begin that take longer belong to the start-up
+_SLOW = 1.5  # times the usual: iterations at the start that take longer belong to the start-up
 _MOST = 1 << 24  # kernels that are looked at
 _MOST_RANGES = 1 << 21  # among which steps are looked for: they take 100 bytes each
 
@@ -46,7 +46,7 @@ class MainLoop:
     `begin`, `end`: ns, the report's clock, from the first usual iteration to the end of the last.
 
     `starts`: when the iterations of the process with the longest loop begin, ns; `usual`: their median length, ns. `name`: of the ranges
-    that are its steps; None where it was inferred from kernels. `skipped`: slow iterations before `begin`.
+    that are its steps; None if it was inferred from kernels. `skipped`: slow iterations before `begin`.
     """
 
     begin: int
@@ -65,7 +65,7 @@ class MainLoop:
 
 @once
 def main_loop(report: Report, selection: Selection) -> MainLoop | None:
-    """Return the main loop of the selected part; None where the program has none.
+    """Return the main loop of the selected part; None if the program has none.
 
     Loops of several processes are one: from the first begin to the last end. Reports of very many ranges or kernels have none.
     """
@@ -96,7 +96,7 @@ def main_loop(report: Report, selection: Selection) -> MainLoop | None:
 def inferred(started: Int64Array, code: Int64Array) -> Int64Array | None:
     """Return the begins of the iterations of the main loop and, as the last, its end, ns.
 
-    None where kernels do not repeat.
+    None if kernels do not repeat.
 
     `started`, `code`: when each kernel began, in order, and a number for its name.
     """
@@ -137,7 +137,7 @@ def _agreement(code: Int64Array, lag: int) -> float:
 
 
 def _longest_run(started: Int64Array, places: Int64Array, lag: int) -> Int64Array | None:
-    """Return the begin of a marker's longest run without a long pause, and the expected end of the iteration after it."""
+    """Return the start of a marker's longest run without a long pause, and the expected end of the iteration after it."""
     breaks = np.flatnonzero(np.diff(places) > _PAUSE * lag) + 1
     runs = np.split(places, breaks)
     best = max(runs, key=len)
@@ -219,7 +219,7 @@ def _holds(
 ) -> bool:
     """Return whether most of the process's kernels began between its first and its last step.
 
-    True where it has no kernels.
+    True if it has no kernels.
     """
     if process not in kernels:
         return True

@@ -36,12 +36,12 @@ def steps(report: Report, selection: Selection, name: str | None = None) -> pa.T
     They keep their whole length.
 
     They are ranges of one name, a number behind it aside, of one thread in each process; of those inside one another the outermost.
-    The name is `ProfilerStep#N` where there is one, else what occurs at least twice in the process and is a word for steps (`step`,
+    The name is `ProfilerStep#N` if there is one, else what occurs at least twice in the process and is a word for steps (`step`,
     `train_step`, `iteration`, `batch`, …, any domain): of several the one with the greatest total. With `name`: ranges called so, or so
     with a number. A process that names none has those that PyTorch's data loader and optimizer bound.
 
     Columns: process, thread, index (from 0 in each process, whatever is selected), name (as in the range), start, end (ns, host), range
-    (id in `nvtx_ranges`). MissingData where there are none.
+    (id in `nvtx_ranges`). MissingData if there are none.
     """
     rows = _all(report, name)
     window = selection.window(report)
@@ -127,7 +127,7 @@ _BY_PROFILER = "ProfilerStep"
 
 
 def _group(message: str, name: str | None) -> str | None:
-    """Return what a range's steps are called together; None where it is no step."""
+    """Return what a range's steps are called together; None if it is no step."""
     if name is not None:
         return name if message == name or base_name(message) == name else None
     if _PROFILER.fullmatch(message):

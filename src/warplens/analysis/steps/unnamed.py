@@ -25,7 +25,7 @@ BY_OPTIMIZER = "Optimizer.step"
 """What these steps are called."""
 _STEP = "Optimizer.step#"
 _FETCH = "enumerate(DataLoader)#"
-_LONG = 10  # times the usual: a longer stretch behind the optimizer's step, such as an evaluation, is no part of the step
+_LONG = 10  # times the usual: a longer stretch behind the optimizer's step, such as an evaluation, is not a part of the step
 
 
 def unnamed_steps(report: Report, known: Collection[int]) -> Iterator[pa.Table]:

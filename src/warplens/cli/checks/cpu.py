@@ -49,7 +49,8 @@ def _samples(kernel: Kernel) -> tuple[str, str]:
                     lines.append(_why_no_counters(kernel))
                 if not with_kernel:
                     lines.append(
-                        f"time in the kernel is left out: sysctl kernel.perf_event_paranoid={_EVERYTHING} adds it"
+                        "time in the kernel is left out: sysctl "
+                        f"kernel.perf_event_paranoid={_EVERYTHING} adds it"
                     )
                 elif not kernel.shows_addresses():
                     lines.append(f"frames of the kernel are left out: sysctl {_SHOWN} adds them")
@@ -68,21 +69,25 @@ def _in_kernel(kernel: Kernel) -> str:
 def _why_no_counters(kernel: Kernel) -> str:
     rate = kernel.setting("perf_event_max_sample_rate")
     if rate is not None and rate < _HZ:
-        return f"sysctl kernel.perf_event_max_sample_rate={_HZ} allows the processor's counters, if it has any (it is {rate})"
-    return "the processor's counters cannot be had here, as in most virtual machines"
+        return (
+            f"sysctl kernel.perf_event_max_sample_rate={_HZ} allows the processor's counters, if "
+            f"it has any (it is {rate})"
+        )
+    return "no access to the processor's counters, as in most virtual machines"
 
 
 def _states(kernel: Kernel) -> tuple[str, str]:
     error = kernel.open_event(Event.SWITCHES, _HZ, with_kernel=False)
     if not error:
-        return "ok", "each switch of a thread is seen"
+        return "ok", "each context switch is recorded"
     lines = [
-        f"switches of threads cannot be seen: perf_event_open was refused ({_name(error)})",
+        f"context switches cannot be recorded: perf_event_open was refused ({_name(error)})",
         *_remedy(kernel, error),
     ]
     if kernel.counts_time():
         lines[0] = (
-            f"true as sums alone, from what the scheduler counts: perf_event_open was refused ({_name(error)})"
+            "only sums are exact, from the scheduler's counters: perf_event_open was refused "
+            f"({_name(error)})"
         )
     return "note", "\n".join(lines)
 
@@ -97,7 +102,8 @@ def _memory(kernel: Kernel) -> tuple[str, str]:
             f"Python stacks are read through /proc/self/mem: process_vm_readv was refused ({_name(error)})",
         )
     return "note", (
-        f"no Python stacks: neither process_vm_readv ({_name(error)}) nor /proc/self/mem reads a process's own memory\n"
+        f"no Python stacks: neither process_vm_readv ({_name(error)}) nor /proc/self/mem reads a "
+        "process's own memory\n"
         "allow one of them in the seccomp profile: docker run --cap-add SYS_PTRACE allows the first"
     )
 
@@ -121,11 +127,14 @@ def _remedy(kernel: Kernel, error: int) -> Iterator[str]:
     elif kernel.filtered():
         yield _container()
     elif error in (errno.EACCES, errno.EPERM):
-        yield "a security module (SELinux, say) forbids it: ask who runs this machine"
+        yield "a security module such as SELinux forbids it: ask the administrator"
 
 
 def _container() -> str:
-    return "seccomp filters system calls here, as in containers: docker run --cap-add PERFMON (or --security-opt seccomp=PROFILE) allows it"
+    return (
+        "seccomp filters system calls here, as in containers: docker run --cap-add PERFMON (or "
+        "--security-opt seccomp=PROFILE) allows it"
+    )
 
 
 def _name(error: int) -> str:

@@ -30,7 +30,7 @@ def gpu_findings(found: Sequence[Path] | None = None) -> Iterator[Finding]:
         yield (
             "cuda",
             "note",
-            "no CUDA driver (libcuda.so.1) here: NVTX is recorded, and there are no GPUs to record",
+            "no CUDA driver (libcuda.so.1): NVTX is recorded, GPUs are not",
         )
     else:
         yield "cuda", "ok", f"the driver supports CUDA up to {version // 1000}.{version % 1000 // 10}"
@@ -58,7 +58,8 @@ def gpu_findings(found: Sequence[Path] | None = None) -> Iterator[Finding]:
         yield (
             "cupti",
             "ok" if version is None else "note",
-            "no libcupti for this Python, nor in CUDA's usual places; a program may bring its own, as PyTorch does\n"
+            "no libcupti for this Python, nor in CUDA's usual places; a program may bring its own, "
+            "as PyTorch does\n"
             "else install it, e.g. pip install nvidia-cuda-cupti, or name one with --cupti",
         )
     tool = os.environ.get(CUDA_INJECTION)

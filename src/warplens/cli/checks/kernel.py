@@ -140,7 +140,7 @@ class Kernel:
     def setting(self, name: str) -> int | None:
         """Return the number of the sysctl `kernel.name`.
 
-        None where there is none, or it is hidden.
+        None if there is none, or it is hidden.
         """
         try:
             return int(Path("/proc/sys/kernel", name).read_text(encoding="ascii"))

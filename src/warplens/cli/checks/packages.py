@@ -10,7 +10,7 @@ import shlex
 import sys
 
 # As they are imported. PyPI takes the same names.
-DESK = (
+READER = (
     "adbc_driver_manager",
     "adbc_driver_sqlite",
     "click",
@@ -26,7 +26,7 @@ DESK = (
 
 def missing() -> list[str]:
     """Return the packages that this Python does not find."""
-    return [name for name in DESK if importlib.util.find_spec(name) is None]
+    return [name for name in READER if importlib.util.find_spec(name) is None]
 
 
 def how_to_install() -> str:

@@ -1,4 +1,4 @@
-"""Say what costs time, why, and what to do about it."""
+"""Name what costs time, why, and how to fix it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SERIOUS = ("high", "medium", "low")
 Examples:
   warplens analyze run.warplens
   warplens analyze -r gpu_gaps:gap=1 run.warplens    one rule, its gap 1 ms
-  warplens analyze --filter-nvtx step/3 run          the fourth `step` alone
+  warplens analyze --filter-nvtx step/3 run          the fourth `step` only
   warplens analyze -f json -o findings.json run      for programs
   warplens analyze --fail-on high run                exit code 1 for CI
 """,
@@ -62,19 +62,19 @@ Examples:
 @click.option(
     "--details",
     metavar="N|all",
-    help=f"Number of findings explained below the table.  [default: {_DETAILS}; all with -r]",
+    help=f"Number of findings to explain below the table.  [default: {_DETAILS}; all with -r]",
 )
 @click.option(
     "--why-not",
     is_flag=True,
-    help="For each rule that could not judge, print the data that the report lacks. Always on with -r.",
+    help="For each rule that could not judge, print the missing data. Always on with -r.",
 )
 @click.option(
     "--rows",
     type=click.IntRange(0),
     default=3,
     show_default=True,
-    help="Rows of evidence with each finding; -f json has all.",
+    help="Rows of evidence per finding; -f json has all.",
 )
 @click.option(
     "--filter-time", metavar="A/B", help="Only rows that overlap this time of the report, e.g. 1s/1s500ms."
@@ -82,7 +82,7 @@ Examples:
 @click.option(
     "--filter-nvtx",
     metavar="RANGE[@DOMAIN][/INDEX]",
-    help="Only the time of an NVTX range (from 0: the first of that name).",
+    help="Only the time of an NVTX range; INDEX counts from 0, default: the first range.",
 )
 @window_option
 @click.option(
@@ -111,10 +111,11 @@ def command(
     force_overwrite: bool,
     quiet: bool,
 ) -> None:
-    """Say what costs time, why, and what to do about it.
+    """Name what costs time, why, and how to fix it.
 
-    A table of all findings comes first, then the first of them in detail. Costs are upper bounds on what a fix can win. One line counts
-    the rules that cannot judge because the report lacks the data.
+    A table of all findings comes first, then the most important ones in detail. Costs are upper
+    bounds of the saving. One line counts the rules that cannot judge because the report lacks their
+    data.
     """
     give_back_early()
     asked = [item.split(":") for name in names for item in name.split(",") if item]

@@ -1,4 +1,4 @@
-"""Compare two recordings: what became slower, what faster, and what is noise."""
+"""Compare two recordings: what became slower, what became faster, and what is noise."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ Examples:
 @click.option(
     "--filter-nvtx",
     metavar="RANGE[@DOMAIN][/INDEX]",
-    help="Only the time of an NVTX range (from 0: the first of that name).",
+    help="Only the time of an NVTX range; INDEX counts from 0, default: the first range.",
 )
 @click.option("--rules/--no-rules", default=True, help="Compare the findings of the rules, too.")
 @click.option(
@@ -100,11 +100,12 @@ def command(
     force_overwrite: bool,
     quiet: bool,
 ) -> None:
-    """Compare two recordings: what became slower, what faster, and what is noise.
+    """Compare two recordings: what became slower, what became faster, and what is noise.
 
-    First the figures of the run, then the causes that its difference consists of, which add up to it, then tables of each kind.
-    Times are of one step where both have steps, else of the whole run. diff reports a change that exceeds three
-    times the standard error of the repeats within the recordings.
+    The output starts with the figures of the run. The causes of the difference follow and add up to
+    it, then a table of each kind. Times are per step if both recordings have steps, or else of the
+    whole run. A change is reported if it exceeds three times the standard error of the repeats
+    within the recordings.
     """
     from warplens.flows.differing import diff
     from warplens.flows.gating import Condition

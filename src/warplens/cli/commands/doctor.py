@@ -1,4 +1,4 @@
-"""Say what works on this machine, and what to do about the rest.
+"""Check what works on this machine, and print how to fix the rest.
 
 Exit code 0 when programs can be recorded here, else 1.
 """
@@ -55,7 +55,7 @@ Examples:
 )
 @click.pass_context
 def command(ctx: click.Context, form: str) -> None:
-    """Say what works on this machine, and what to do about the rest."""
+    """Check what works on this machine, and print how to fix the rest."""
     checks = list(_checks())
     failed = any(check.state == "fail" for check in checks)
     if form == "json":
@@ -70,7 +70,8 @@ def command(ctx: click.Context, form: str) -> None:
         for check in checks:
             first, _, rest = check.text.partition("\n")
             click.echo(
-                f"{click.style(check.state.ljust(5), fg=colors[check.state])} {check.name.ljust(_NAME)} {first}"
+                f"{click.style(check.state.ljust(5), fg=colors[check.state])} "
+                f"{check.name.ljust(_NAME)} {first}"
             )
             for line in rest.splitlines():
                 click.echo(" " * (_NAME + 7) + line)
@@ -98,17 +99,23 @@ def _checks() -> Iterator[Check]:
         yield _clock(agent)
         yield _cost(agent)
         if not agent.knows_python():
-            text = f"the layout of {_python()} is not known: its programs are recorded without Python stacks and the GIL"
+            text = (
+                f"the layout of {_python()} is not known: its programs are recorded without Python "
+                "stacks and the GIL"
+            )
             yield Check("python", "note", text)
         elif sysconfig.get_config_var("Py_GIL_DISABLED"):
-            text = f"{_python()}: `-t gil` records waits for locks of objects and pauses of all threads, above --gil-threshold alone"
+            text = (
+                f"{_python()}: `-t gil` records waits for locks of objects and pauses of all "
+                "threads, above --gil-threshold only"
+            )
             yield Check("python", "ok", text)
     yield _spool()
     if missing := packages.missing():
         text = f"{', '.join(missing)} missing: recordings must be finished on another machine"
-        yield Check("desk", "note", f"{text}\n{packages.how_to_install()}")
+        yield Check("reader", "note", f"{text}\n{packages.how_to_install()}")
     else:
-        yield Check("desk", "ok", "reports can be finished and read here")
+        yield Check("reader", "ok", "reports can be finished and read here")
     for name, state, text in chain(cpu_findings(), gpu_findings()):
         yield Check(name, state, text)
 
@@ -129,7 +136,7 @@ def _clock(agent: Agent) -> Check:
 
 def _why_not_counter() -> str:
     if platform.machine() not in ("x86_64", "aarch64"):
-        return f"no counter is known for {platform.machine()}"
+        return f"no known counter on {platform.machine()}"
     try:
         flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -61,7 +61,8 @@ Examples:
 @click.option(
     "--filter-nvtx",
     metavar="RANGE[@DOMAIN][/INDEX]",
-    help="Only the time of an NVTX range (the first of that name, or that index); of profiles: what threads did in all of them.",
+    help="Only the time of an NVTX range; INDEX counts from 0, default: the first range. Profiles: time "
+    "of threads inside all ranges of that name.",
 )
 @window_option
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a file that exists.")
@@ -77,7 +78,7 @@ def command(
     force_overwrite: bool,
     quiet: bool,
 ) -> None:
-    """Write a report in the format of another tool, and say what the format cannot hold."""
+    """Write a report in the format of another tool, and list what that format cannot hold."""
     name, *arguments = kind.split(":")
     if name == _PAGE:
         from warplens.flows import html_report as page

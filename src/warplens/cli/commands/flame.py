@@ -17,13 +17,13 @@ from warplens.cli.printing.colors import colored, has_unicode, palette
     epilog="""\b
 Examples:
   warplens flame run.warplens
-  warplens flame --filter-nvtx step run      what was done in ranges `step`
-  warplens flame --reverse --thread main run from what ran to who called it
+  warplens flame --filter-nvtx step run      time inside the ranges `step`
+  warplens flame --reverse --thread main run from functions to their callers
   warplens flame --tree --by line --min 5 run
-  warplens flame --wall --per-thread run     with the time that threads waited
-  warplens flame --kind tasks --wall run     what tasks of asyncio await
+  warplens flame --wall --per-thread run     including waiting threads
+  warplens flame --kind tasks --wall run     what asyncio tasks await
   warplens flame --baseline before.warplens after.warplens
-  warplens flame --exceptions run            what handling exceptions costs
+  warplens flame --exceptions run            cost of handling exceptions
 """
 )
 @click.argument("report", type=ReportPath())
@@ -34,17 +34,18 @@ Examples:
     show_default=True,
     help="Group frames by function, by line, or by library or file.",
 )
-@click.option("--reverse", is_flag=True, help="From the functions that samples ended in to their callers.")
-@click.option("--tree", "as_tree", is_flag=True, help="As an indented tree, with the shares as numbers.")
+@click.option("--reverse", is_flag=True, help="Draw from the innermost functions outwards to their callers.")
+@click.option("--tree", "as_tree", is_flag=True, help="Print an indented tree, with the shares as numbers.")
 @click.option(
     "--kind",
     type=click.Choice(["python", "native", "osrt", "tasks"]),
-    help="Which samples (default: native, if any), or OS calls, or tasks of asyncio.",
+    help="Samples to draw (default: native, if any), or OS calls, or asyncio tasks.",
 )
 @click.option(
     "--wall",
     is_flag=True,
-    help="Python samples of threads that waited, too, but not only at one place; all tasks, not only those that ran.",
+    help="Include Python samples of waiting threads, except threads that only wait at one place; with "
+    "tasks, include waiting ones.",
 )
 @click.option(
     "--baseline",
@@ -92,7 +93,7 @@ Examples:
     show_default=True,
     help="Colour the bars.",
 )
-@click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters alone.")
+@click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters only.")
 def command(
     report: Path,
     by: str,
@@ -117,14 +118,15 @@ def command(
 ) -> None:
     """Draw samples as a flame graph in the terminal.
 
-    Each bar is as wide as its share of the time, callees below their callers.
+    Each bar is as wide as its share of the time, callees below their callers. Its colour is that of
+    its file or library. Without --wall, only running threads count.
 
-    With --baseline shares of the samples are compared, function by function: a differential flame graph. A bar is as wide as its
-    share in REPORT, and says by how many percent of all samples that share changed.
+    With --baseline, the graph is differential: a bar is as wide as its share in REPORT, and prints
+    the change of that share in percent of all samples.
 
-    The colour of a bar is that of its file or library. Without --wall only threads that ran count. With --kind osrt each call of the
-    C library that has a stack counts with its length: that is where threads waited. With --kind tasks the roots are tasks of asyncio: a
-    task that another one awaits stands below that one.
+    With --kind osrt, each C library call that has a stack counts with its duration: the graph shows
+    where threads waited. With --kind tasks, the roots are asyncio tasks; an awaited task is drawn
+    below the task that awaits it.
     """
     from warplens.cli.flame import difference, picture
     from warplens.cli.flame.load import Wish, load

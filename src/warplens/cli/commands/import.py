@@ -1,4 +1,4 @@
-"""Make a report of another tool's recording."""
+"""Make a report from another tool's recording."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ Examples:
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a report that exists.")
 @help_option("--help-formats", "importers.formats", "formats")
 def command(source: Path, output: str | None, force_overwrite: bool) -> None:
-    """Make a report of another tool's recording.
+    """Make a report from another tool's recording.
 
-    For example of an export of Nsight Systems: a file, or a folder of files.
+    FILE is a file, or a folder of files, e.g. an export of Nsight Systems.
     """
     give_back_early()
     from warplens.importers.importing import import_file

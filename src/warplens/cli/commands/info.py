@@ -1,4 +1,4 @@
-"""Say what a report holds: its parts, processes, tables, time span and diagnostics."""
+"""Show the content of a report: its parts, processes, tables, time span and diagnostics."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Examples:
     help="Output format.",
 )
 @click.option(
-    "--sql", is_flag=True, help="Print the CREATE VIEW statements that show the tables in duckdb alone."
+    "--sql", is_flag=True, help="Print CREATE VIEW statements, to open the tables in DuckDB without warplens."
 )
 @click.option(
     "--trust",
@@ -52,7 +52,7 @@ Examples:
     help="Finish your own recordings from another machine.",
 )
 def command(report: Path, form: str, sql: bool, trust: bool) -> None:
-    """Say what a report holds: its parts, processes, tables, time span and diagnostics."""
+    """Show the content of a report: its parts, processes, tables, time span and diagnostics."""
     with open_report(report, say=False, trust=trust) as opened:  # they are among the facts
         if sql:
             click.echo("\n".join(opened.views()))

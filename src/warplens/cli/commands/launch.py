@@ -7,11 +7,12 @@ import click
 from warplens.cli.recording_command import recording_command
 
 _HELP = """\b
-Run PROGRAM so that it can be recorded, and record nothing before `start`.
+Run PROGRAM ready for recording; record nothing before `start`.
 
-It keeps this terminal, and its exit code is returned. `warplens start` in another terminal opens a window of recording,
-`warplens stop` closes it and brings the report up to date; then `start` opens another. The report is finished when the
-program ends, or with `warplens shutdown`. The options are those of `warplens profile`.
+The program keeps this terminal, and launch returns its exit code. `warplens start` in another
+terminal opens a window of recording. `warplens stop` closes it and updates the report; another
+`start` opens the next window. The report is finished when the program ends, or with `warplens
+shutdown`. The options are those of `warplens profile`.
 """
 _EXAMPLES = """\b
 Examples:

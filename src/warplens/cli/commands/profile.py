@@ -13,8 +13,8 @@ from warplens.cli.recording_command import recording_command
 _HELP = """\b
 Run PROGRAM, record it, and write a report.
 
-Options end where PROGRAM begins; what follows belongs to the program. The options of `nsys profile` are accepted; those
-that are not built yet are named once and ignored.
+Options of warplens come before PROGRAM; everything after it belongs to the program. The options
+of `nsys profile` are accepted. Those that warplens does not support are named once and ignored.
 """
 _EXAMPLES = """\b
 Examples:

@@ -39,16 +39,17 @@ Examples:
     "--any",
     "anything",
     is_flag=True,
-    help="Any statement of DuckDB's dialect, not one SELECT, DESCRIBE, SHOW or SUMMARIZE alone.",
+    help="Allow any DuckDB statement; by default, a single SELECT, DESCRIBE, SHOW or SUMMARIZE.",
 )
 @help_tables("--help-tables")
 def command(report: Path, sql: str, form: str, window: int | None, anything: bool) -> None:
-    """Ask a report in SQL (DuckDB's dialect); the tables are views.
+    """Query a report in SQL (DuckDB's dialect); the tables are views.
 
-    SQL `-` is read from standard input.
+    SQL `-` reads the statement from standard input.
 
-    Times are ns of CLOCK_MONOTONIC. `warplens info REPORT` lists the tables with their rows. DuckDB gets half of the memory of the machine
-    or the container, 8 GiB at most; its temporary files go into TMPDIR.
+    Times are ns of CLOCK_MONOTONIC. `warplens info REPORT` lists the tables with their rows. DuckDB
+    gets half of the memory of the machine or the container, at most 8 GiB; its temporary files go
+    into TMPDIR.
     """
     name = tables.format_name(form)
     text = sys.stdin.read() if sql == "-" else sql

@@ -65,7 +65,7 @@ Examples:
     "-o", "--output", metavar="NAME", help="Write each table to a file NAME_TABLE.csv …; json: to NAME.json."
 )
 @click.option(
-    "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Processes; default: one for each CPU."
+    "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Number of processes; default: one per CPU."
 )
 @click.option(
     "--dask",
@@ -73,18 +73,20 @@ Examples:
     help="Compute on a Dask cluster: tcp://HOST:PORT, or local:N for N processes.",
 )
 @click.option(
-    "--dask-scheduler-file", metavar="FILE", help="The file that `dask scheduler` wrote with its address."
+    "--dask-scheduler-file",
+    metavar="FILE",
+    help="File with the scheduler's address, written by `dask scheduler`.",
 )
 @click.option(
     "--rows",
     type=click.IntRange(0),
     default=_ROWS,
     show_default=True,
-    help="Rows of each table here; 0: all.",
+    help="Maximum number of printed rows per table; 0: all.",
 )
 @click.option("--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s.")
 @click.option("--force-overwrite", is_flag=True, help="Replace files that exist.")
-@click.option("-q", "--quiet", is_flag=True, help="No verdict and no messages.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no verdict and no messages.")
 @help_option("--help-recipes", FAMILY, "recipes")
 @click.pass_context
 def command(
@@ -104,8 +106,8 @@ def command(
 ) -> None:
     """Answer a question over many ranks: sums, stragglers.
 
-    NAME is a recipe (--help-recipes) or a table of `warplens stats`, which is then compared over all reports.
-    A folder stands for the reports in it. Reports that cannot be read are named and left out.
+    NAME is a recipe (--help-recipes), or a table of `warplens stats` that is compared over all
+    reports. A folder stands for the reports in it. Unreadable reports are named and left out.
     """
     unit, options = recipe_of(name)
     unit_of_time, shape = tables.time_unit(timeunit), tables.format_name(form)
@@ -147,7 +149,7 @@ def _pool(jobs: int | None, dask: str | None, scheduler_file: str | None) -> Poo
 
         return ProcessPool(jobs)
     if jobs is not None or (dask is not None and scheduler_file is not None):
-        raise UsageError("give one of --jobs, --dask and --dask-scheduler-file.")
+        raise UsageError("use only one of --jobs, --dask and --dask-scheduler-file.")
     from warplens.cli.light import with_all_packages
     from warplens.recipes.dask_pool import DaskPool
 
@@ -170,7 +172,7 @@ def recipe_of(name: str) -> tuple[Unit, dict[str, Any]]:
 def expanded(paths: tuple[Path, ...]) -> list[Path]:
     """Return the reports that are meant: a folder that is none stands for those in it, by number, then name.
 
-    UsageError where there is none.
+    UsageError if there is none.
     """
     reports: list[Path] = []
     for path in paths:

@@ -38,7 +38,7 @@ def command(action: str, form: str) -> None:
     from warplens.recording.session.directory import entries
 
     if action != "list":
-        raise UsageError(f"sessions {action}: there is only `warplens sessions list`.")
+        raise UsageError(f"sessions {action}: the only command here is `warplens sessions list`.")
     with entries() as found:
         rows = [_row(entry) for entry in found if entry.alive or entry.note.unfinished()]
     if form == "json":

@@ -1,4 +1,4 @@
-"""End the recording of a running session for good, and finish its report."""
+"""End the recording of a running session, and finish its report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warplens.cli.printing.session_words import report_path
 @click.command(
     epilog="""\b
 Examples:
-  warplens shutdown                    the program goes on, unrecorded
+  warplens shutdown                    the program continues, unrecorded
   warplens shutdown --kill sigterm     and ends it
 """
 )
@@ -22,12 +22,13 @@ Examples:
 @click.option(
     "--kill",
     metavar="none|sigterm|sigkill|N",
-    help="The signal for the program and all its processes.  [default: as it was launched]",
+    help="Signal for the program and all its processes.  [default: the launch option]",
 )
 def command(session: str | None, kill: str | None) -> None:
-    """End the recording of a running session for good, and finish its report.
+    """End the recording of a running session, and finish its report.
 
-    The program goes on unless a signal is requested, and its launcher stays to return its exit code.
+    The program continues unless --kill names a signal. Its launcher stays to return the program's
+    exit code.
     """
     from warplens.cli.options.capture_arguments import signal_number
     from warplens.recording.session.client import ask

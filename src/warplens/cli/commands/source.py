@@ -30,14 +30,14 @@ _AS_TEXT, _ON_A_PAGE = 3, 30  # files
 Examples:
   warplens source run.warplens                 the hottest files
   warplens source run.warplens train.py --all  one file, every line of it
-  warplens source --filter-nvtx step run       what the ranges `step` ran
-  warplens source -f html -o lines.html run    a page, to look around in
+  warplens source --filter-nvtx step run       time inside the ranges `step`
+  warplens source -f html -o lines.html run    an HTML page
 """
 )
 @click.argument("report", type=ReportPath())
 @click.argument("file", required=False)
 @click.option(
-    "--all", "whole", is_flag=True, help="Every line of the file, not only those around the hot ones."
+    "--all", "whole", is_flag=True, help="Show every line of the file, not only those around hot lines."
 )
 @click.option(
     "--files",
@@ -60,8 +60,8 @@ Examples:
     metavar="PERCENT",
     help="Minimum share of a hot line, in percent.",
 )
-@click.option("--opcodes", is_flag=True, help="With each line the instructions that its samples ended in.")
-@click.option("--wall", is_flag=True, help="Samples of threads that waited, too.")
+@click.option("--opcodes", is_flag=True, help="List the instructions in which each line's samples ended.")
+@click.option("--wall", is_flag=True, help="Include samples of waiting threads.")
 @selection_options
 @click.option(
     "-f",
@@ -87,7 +87,7 @@ Examples:
     show_default=True,
     help="Colour the lines.",
 )
-@click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters alone.")
+@click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters only.")
 def command(
     report: Path,
     file: str | None,
@@ -112,16 +112,18 @@ def command(
 ) -> None:
     """Show the lines of Python files with the share of the samples in each.
 
-    The hotter a line, the redder it is. Total is the share of samples in which the line was active, itself or in what it called;
-    Self that of samples which ended in it. FILE is a path or the end of one; without it, the hottest files are shown, those of the
-    program itself first. The text of the lines is read from the file on this machine, where it is there.
+    The hotter a line, the redder it is. Total is the share of samples with the line anywhere in
+    their stack, Self the share of samples that ended in it. FILE is a path or the end of one.
+    Without FILE, the hottest files are shown, those of the program first. The text of the lines
+    comes from the file on this machine, if it exists.
 
-    With --opcodes, of a recording with --python-sampling-opcodes=true, each line has the instructions of the interpreter that its own
-    samples ended in, and how many of these were specialised: the forms that CPython takes for the types that it met. General are those
-    which have such forms and were in none.
+    --opcodes needs a recording with --python-sampling-opcodes=true. It lists the interpreter's
+    instructions in which a line's samples ended. "Specialised" counts samples in a form that
+    CPython chose for the observed types; "general" counts samples in an instruction that has such
+    forms but used none.
 
-    A page (-f html) has every line that a sample was in, lines link to themselves (#L10), and one file is all of it: it loads and runs
-    nothing.
+    An HTML page (-f html) has every line with samples, and each line has a link (#L10). The page is
+    one file without scripts.
     """
     from warplens.analysis.cpu.source_lines import chosen, hot_files
     from warplens.cli.flame.load import Wish, load
@@ -171,7 +173,7 @@ def command(
 def _instructions(
     report: Report, selection: Selection, wish: Wish, flame: Flame
 ) -> Mapping[tuple[str, int], Instructions]:
-    """Return the instructions of each line. Raises MissingData where none were recorded."""
+    """Return the instructions of each line. Raises MissingData if none were recorded."""
     from warplens.analysis.cpu.opcodes import PER, by_line
     from warplens.analysis.cpu.samples import sampled
     from warplens.cli.flame.load import wanted_threads
@@ -182,7 +184,8 @@ def _instructions(
     lines = by_line(flame.frames, rows)
     if not lines:
         raise MissingData(
-            f"{report.path.name} does not say which instructions its samples were in; record with --python-sampling-opcodes=true, "
+            f"{report.path.name} has no instructions with its samples; record with "
+            "--python-sampling-opcodes=true, "
             "which needs CPython 3.11 or later."
         )
     return lines

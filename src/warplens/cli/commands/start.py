@@ -1,4 +1,4 @@
-"""Begin to record in a running session: opens a window."""
+"""Start recording in a running session: opens a window."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ Examples:
 )
 @session_option
 def command(session: str | None) -> None:
-    """Begin to record in a running session: opens a window.
+    """Start recording in a running session: opens a window.
 
-    The program was started with `warplens launch` or `warplens profile`. Each `start` opens one more window of the same report.
+    The program was started with `warplens launch` or `warplens profile`. Each `start` opens one
+    more window of the same report.
     """
     from warplens.recording.session.client import ask
 

@@ -1,4 +1,4 @@
-"""Print tables: where the time went, summed up by name."""
+"""Print tables: where the time went, summed by name."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ Examples:
   warplens stats run.warplens
   warplens stats -r nvtx_pushpop_sum --timeunit ms run.warplens
   warplens stats -f csv -o sums run.warplens      writes sums_nvtx_sum.csv
-  warplens stats --filter-nvtx step@train/3 run   the fourth `step` alone
+  warplens stats --filter-nvtx step@train/3 run   the fourth `step` only
   warplens stats --window 2 run                   one window of the capture
   warplens stats -r nvtx_pushpop_trace --filter-time 1s/1s500ms run
-  warplens stats -r cuda_gpu_kern_sum:base run    kernels by function alone
+  warplens stats -r cuda_gpu_kern_sum:base run    kernels by function name
   warplens stats --by rank -r temporal_breakdown,comm_comp_overlap run
   warplens stats --by role -r intrakernel_sum run         by role of warps
 """,
@@ -121,29 +121,30 @@ Examples:
     "--all",
     "everything",
     is_flag=True,
-    help=f"Every table that the report has data for, not only the first {_TABLES}.",
+    help=f"Print every table that the report has data for, not only the first {_TABLES}.",
 )
 @click.option(
     "--native",
     is_flag=True,
-    help="Of a Python program, list functions of native code and single modules, too.",
+    help="For a Python program, also list native functions and single modules.",
 )
 @click.option(
     "--by",
     type=click.Choice(_BY),
-    help="Group rows by this, in tables that have the argument :by=.",
+    help="Group rows by this, in tables with the argument :by=.",
 )
 @click.option(
     "--rows",
     type=click.IntRange(0),
     metavar="N",
-    help=f"Rows of each table on the standard output, 0: all. Default: {_ROWS} of those that -r names, else {_ROWS_UNASKED}. "
-    "Other formats, and files, have all.",
+    help=f"Maximum number of rows per table on standard output; 0: all. Default: {_ROWS} with -r, else {_ROWS_UNASKED}. "
+    "Other formats and files have all rows.",
 )
 @click.option(
     "--timeunit",
     metavar="UNIT",
-    help="ns, us, ms or s; also nsec, usec, msec, sec. Default: ns; of tables that come unasked, the unit that fits.",
+    help="ns, us, ms or s; also nsec, usec, msec, sec. Default: ns with -r, else the unit that fits "
+    "each table.",
 )
 @click.option(
     "--filter-time", metavar="A/B", help="Only rows that overlap this time of the report, e.g. 1s/1s500ms."
@@ -151,13 +152,14 @@ Examples:
 @click.option(
     "--filter-nvtx",
     metavar="RANGE[@DOMAIN][/INDEX]",
-    help="Only what overlaps the time of an NVTX range (from 0: the first of that name); of the CPU side what threads did in such ranges, "
-    "in all of that name where no INDEX is given.",
+    help="Only rows that overlap the time of an NVTX range; INDEX counts from 0, default: the first "
+    "range. For the CPU side: time of threads in their own ranges, without INDEX in all of that "
+    "name.",
 )
 @window_option
 @click.option("--force-overwrite", is_flag=True, help="Replace files that exist.")
 @click.option("--force-export", is_flag=True, hidden=True)
-@click.option("-q", "--quiet", is_flag=True, help="No titles, notes or messages.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no titles, notes or messages.")
 @help_option("--help-reports", FAMILY, "tables")
 @click.pass_context
 def command(
@@ -178,9 +180,10 @@ def command(
     force_export: bool,
     quiet: bool,
 ) -> None:
-    """Print tables: where the time went, summed up by name.
+    """Print tables: where the time went, summed by name.
 
-    The lists of -r, -f and -o go together; a shorter one repeats its last element.
+    The lists of -r, -f and -o belong together, element by element; a shorter list repeats its last
+    element.
     """
     give_back_early()
     unit = None if timeunit is None else tables.time_unit(timeunit)
@@ -281,7 +284,8 @@ def jobs(names: list[str], forms: list[str], outputs: list[str]) -> list[Job]:
         name, form, place = (items[min(index, len(items) - 1)] for items in (chosen, shapes, places))
         if place.startswith("@"):
             raise UsageError(
-                f"-o {place}: piping to a command is not built in; write `warplens stats … | {place[1:] or 'COMMAND'}`."
+                f"-o {place}: piping to a command is not supported; write `warplens stats … | "
+                f"{place[1:] or 'COMMAND'}`."
             )
         stat, *arguments = name.split(":")
         unit = catalog.find(FAMILY, stat)
@@ -328,7 +332,7 @@ def _run(
 ) -> None:
     """Compute and write one table, at most `rows` of it for reading (0: all). `few`: without columns that say nothing.
 
-    MissingData where the report has no data for it.
+    MissingData if the report has no data for it.
     """
     from warplens.stats import base
     from warplens.storage.memory import give_back

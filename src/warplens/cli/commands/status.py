@@ -33,7 +33,7 @@ Examples:
     help="Output format.",
 )
 def command(session: str | None, form: str) -> None:
-    """Say how a running session stands: recording or not, its windows, its report."""
+    """Show the state of a running session: recording or not, its windows, its report."""
     from warplens.recording.session.client import ask
 
     state = ask(session, {"do": "status"})

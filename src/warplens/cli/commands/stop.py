@@ -1,4 +1,4 @@
-"""Stop recording in a running session, and bring its report up to date."""
+"""Stop recording in a running session, and update its report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warplens.cli.printing.session_words import closed, report_path
 @click.command(
     epilog="""\b
 Examples:
-  warplens stop                   close the window; the program goes on
+  warplens stop                   close the window; the program continues
   warplens stop --keep 10         keep only the last 10 s
   warplens stop --no-wait         write the report later
 """
@@ -31,10 +31,10 @@ Examples:
     "--wait/--no-wait", default=True, show_default=True, help="Wait until the report is up to date."
 )
 def command(session: str | None, keep: float | None, wait: bool) -> None:
-    """Stop recording in a running session, and bring its report up to date.
+    """Stop recording in a running session, and update its report.
 
-    The program goes on, and `warplens start` opens the next window. The report can be read at once; it is finished for good when
-    the program ends or with `warplens shutdown`.
+    The program continues, and `warplens start` opens the next window. The report is readable now;
+    it is finished when the program ends, or with `warplens shutdown`.
     """
     from warplens.recording.session.client import ask
 

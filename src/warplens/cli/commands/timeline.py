@@ -30,7 +30,7 @@ Examples:
     "--range",
     "span",
     metavar="A/B",
-    help="Show this time of the report, e.g. 1s/1s500ms; either may be left out.",
+    help="Show this time of the report, e.g. 1s/1s500ms; A or B may be left out.",
 )
 @window_option
 @click.option(
@@ -45,7 +45,7 @@ Examples:
     default=8,
     show_default=True,
     metavar="N",
-    help="Levels of nesting per thread.",
+    help="Maximum number of nesting levels per thread.",
 )
 @click.option(
     "--process", "processes", multiple=True, metavar="PID|NAME", help="Only this process; may be repeated."
@@ -55,14 +55,15 @@ Examples:
     "threads",
     multiple=True,
     metavar="TID|NAME",
-    help="Only threads with this id, or this in their name.",
+    help="Only threads with this id, or with this text in their name.",
 )
 @click.option(
     "--tracks",
     "most",
     type=click.IntRange(1),
     metavar="N",
-    help="Maximum number of threads, the busiest first. Default: 24, and three of each group of similar ones.",
+    help="Maximum number of threads, the busiest first. Default: 24 in total, and 3 of each group of "
+    "similar threads.",
 )
 @click.option(
     "--tasks",
@@ -70,7 +71,7 @@ Examples:
     default=6,
     show_default=True,
     metavar="N",
-    help="Maximum number of tasks of a thread with separate rows.",
+    help="Maximum number of separate task rows per thread.",
 )
 @click.option(
     "--counters",
@@ -78,12 +79,12 @@ Examples:
     default=8,
     show_default=True,
     metavar="N",
-    help="Maximum number of counters of a process; half as many of a GPU.",
+    help="Maximum number of counters per process; half as many per GPU.",
 )
 @click.option(
     "--rows",
     metavar="NAME[,…]",
-    help="Of the CPU side only these: states, samples, python, imports, gc, gil, osrt; all (default) or none.",
+    help="Rows of the CPU side: states, samples, python, imports, gc, gil, osrt; all (default) or none.",
 )
 @click.option(
     "--cpu",
@@ -96,7 +97,7 @@ Examples:
 @click.option(
     "--inside",
     metavar="NAME",
-    help="Show the inside of launches with this in their name; without --range, of the longest.",
+    help="Show the inside of launches with this text in their name; without --range, only the longest.",
 )
 @click.option(
     "--color",
@@ -105,7 +106,7 @@ Examples:
     show_default=True,
     help="Colour the ranges.",
 )
-@click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters alone.")
+@click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters only.")
 def command(
     report: Path,
     span: str | None,
@@ -123,15 +124,21 @@ def command(
     color: str,
     plain: bool,
 ) -> None:
-    """Draw a report's timeline in the terminal: processes, threads, tasks, nested ranges, marks and counters; the CPU side, CUDA, GPUs.
+    """Draw a report's timeline in the terminal: processes, threads, tasks, ranges, counters and GPUs.
 
-    A column shows the name that took most of its time; for ranges smaller than a column it shows how busy it was.
-    Tasks (asyncio, trio, generators) have separate rows under their thread: the busiest, and one row for all others.
-    Below a thread is what it did on the CPU: its states, the function that samples saw most, calls of Python, imports, the garbage
-    collector, the GIL, and calls of the C library. A row is there where there is something to show.
-    Each GPU that a process used has a row for how busy it was, one for each stream and each kind of copy, its memory and its metrics.
-    Kernels that time themselves (warplens.intrakernel) have a row for each of the warps that ran longest, by SM, block (b) and warp (w):
-    those that --inside names, else of the launch that is alone in the time shown, or of the longest where the report has nothing else.
+    A column shows the name that took most of its time. If ranges are narrower than a column, it
+    shows how busy the column was. A row is shown only if it has content.
+
+    Below each thread are its nested ranges and marks, then its tasks (asyncio, trio, generators):
+    the busiest in separate rows, all others in one. Then comes the CPU side: thread states, the
+    function with most samples, Python calls, imports, garbage collector, GIL, and C library calls.
+
+    Each GPU that a process used has rows for how busy it was, for its streams, for copies by
+    direction, and for its memory and metrics.
+
+    Kernels that time themselves (warplens.intrakernel) have a row for each of their longest-running
+    warps, by SM, block (b) and warp (w). --inside chooses the launch. By default it is the only
+    launch in the shown time; if the report has nothing else, it is the longest.
     """
     from warplens.cli.timeline.cpu import wanted_rows
     from warplens.cli.timeline.inside import window_of

@@ -30,7 +30,7 @@ Examples:
   warplens view run.warplens
   warplens view before.warplens after.warplens    side by side
   warplens view --follow run.warplens             while it is recorded
-  warplens view --no-browser run.warplens         prints the line for ssh
+  warplens view --no-browser run.warplens         prints the ssh command
   warplens view --export page.html run.warplens   one file, to send
   warplens view --perfetto run.warplens           in the Perfetto UI
 """
@@ -53,10 +53,11 @@ Examples:
 @click.option(
     "--allow-remote",
     is_flag=True,
-    help="Let other machines in. Anyone with the address and its token can read the report. Not encrypted.",
+    help="Accept connections from other machines. Anyone with the address and its token can read the "
+    "report. Not encrypted.",
 )
 @click.option(
-    "--no-browser", is_flag=True, help="Start no browser; print the ssh line that forwards the port."
+    "--no-browser", is_flag=True, help="Do not start a browser; print the ssh command that forwards the port."
 )
 @click.option("--follow", is_flag=True, help="Show new events while the program is recorded.")
 @click.option(
@@ -64,16 +65,16 @@ Examples:
     "page",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the timeline of small reports with its data into one page, which opens from disk.",
+    help="Write the timeline of a small report with its data into one HTML file, which opens from disk.",
 )
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a page that exists.")
-@click.option("--perfetto", is_flag=True, help="Hand the report to the Perfetto UI instead.")
+@click.option("--perfetto", is_flag=True, help="Open the report in the Perfetto UI instead.")
 @click.option(
     "--perfetto-ui",
     metavar="URL",
     help="Address of another Perfetto UI, e.g. http://localhost:10000; default: ui.perfetto.dev.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Print the address alone.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the address only.")
 def command(
     reports: tuple[Path, ...],
     port: int,
@@ -87,22 +88,23 @@ def command(
     perfetto_ui: str | None,
     quiet: bool,
 ) -> None:
-    """Show reports as a timeline in the browser. The server is this command: Ctrl-C ends it.
+    """Show reports as a timeline in the browser. This command is the server: Ctrl-C ends it.
 
-    It listens to this machine alone, and the address has a token without which nothing is answered. Two reports are shown side by side,
-    with what changed. Files of other tools are imported first.
+    The server listens to this machine only, and its address contains a token that every request
+    needs. Two reports are shown side by side, with their differences. Files of other tools are
+    imported first.
     """
     from warplens.viewer.server.serving import Server, listen
 
     if len(reports) > _MOST:
-        raise UsageError(f"{len(reports)} reports are too many for one page: at most {_MOST}.")
+        raise UsageError(f"{len(reports)} reports are too many for one page; show at most {_MOST}.")
     handing_over = perfetto or perfetto_ui is not None
     if handing_over and (len(reports) > 1 or follow):
-        raise UsageError("--perfetto hands over one report, as it is now.")
+        raise UsageError("--perfetto opens a single, finished report: leave out the others and --follow.")
     if page is not None:
         if follow or handing_over:
             raise UsageError(
-                "--export writes a page of the reports as they are now; it goes with neither --follow nor --perfetto."
+                "--export writes a page of the present reports; leave out --follow and --perfetto."
             )
         _export(reports, page, replace=force_overwrite, quiet=quiet)
         return
@@ -195,7 +197,7 @@ def _start_browser(address: str) -> None:
 
 
 def _refreshed(path: Path) -> bool:
-    """Have the session that records a report bring it up to date; False where none does."""
+    """Have the session that records a report bring it up to date; False if none does."""
     from warplens.errors import WarplensError
     from warplens.recording.session.client import exchange
     from warplens.recording.session.directory import entries

@@ -51,9 +51,9 @@ class Wish:
 class Flame:
     """A tree and its captions.
 
-    `groups`: names of the tree's groups, empty where there is one; `weight`: ns in all.
+    `groups`: names of the tree's groups, empty if there is one; `weight`: ns in all.
 
-    `change`: by how much the share of each node grew against a baseline, -1 to 1; None where nothing is compared.
+    `change`: by how much the share of each node grew against a baseline, -1 to 1; None if nothing is compared.
     """
 
     title: str
@@ -70,7 +70,7 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
     Raises MissingData, which names what to record or the samples that exist, and UsageError.
     """
     if wish.exceptions and wish.kind not in (None, "python"):
-        raise UsageError("only Python samples show threads that handled an exception: leave out --kind.")
+        raise UsageError("only Python samples show exceptions: leave out --kind.")
     kind = wish.kind or (
         "python" if wish.wall or wish.exceptions else kind_of(report) if report.tables["samples"] else None
     )
@@ -82,7 +82,8 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
     if rows is None or not rows.num_rows:
         if kind == "osrt":
             raise MissingData(
-                f"{report.path.name} has no OS calls with a stack{selection.place(report)}; record with -t osrt."
+                f"{report.path.name} has no OS calls with a stack{selection.place(report)}; record "
+                "with -t osrt."
             )
         if kind == "tasks":
             raise MissingData(_no_tasks(report, selection, wish))
@@ -146,9 +147,10 @@ def wanted_threads(report: Report, rows: pa.Table, wish: Wish) -> tuple[pa.Table
 def _no_tasks(report: Report, selection: Selection, wish: Wish) -> str:
     place = selection.place(report)
     if not wish.wall and sampled(report, selection, kind="tasks", wall=True).num_rows:
-        return f"{report.path.name} has samples of tasks that waited alone{place}; --wall shows those."
+        return f"{report.path.name} only has samples of waiting tasks{place}; --wall shows them."
     return (
-        f"{report.path.name} has no samples of asyncio tasks{place}; record a program that uses asyncio, with CPython 3.11 or later "
+        f"{report.path.name} has no samples of asyncio tasks{place}; record a program that uses "
+        "asyncio, with CPython 3.11 or later "
         "and --python-sampling=true."
     )
 
@@ -156,13 +158,17 @@ def _no_tasks(report: Report, selection: Selection, wish: Wish) -> str:
 def _missing(report: Report, selection: Selection, wish: Wish, kind: str | None) -> str:
     if not report.tables["samples"]:
         return (
-            f"{report.path.name} has no samples; record with `warplens profile --sample=process-tree --python-sampling=true` "
+            f"{report.path.name} has no samples; record with `warplens profile "
+            "--sample=process-tree --python-sampling=true` "
             "(`warplens doctor` says what is possible here)."
         )
     if wish.exceptions:
         if not report.sql("SELECT 1 FROM samples WHERE exception IS NOT NULL LIMIT 1").num_rows:
-            return f"{report.path.name} does not say which threads handled an exception: record it again with --python-sampling=true."
-        return f"no thread of {report.path.name} was seen to handle an exception{selection.place(report)}."
+            return (
+                f"{report.path.name} does not say which threads handled an exception: record it "
+                "again with --python-sampling=true."
+            )
+        return f"no thread of {report.path.name} has a sample that handled an exception{selection.place(report)}."
     there = [
         each for each in ("python", "native") if sampled(report, selection, kind=each, wall=True).num_rows
     ]
@@ -170,5 +176,5 @@ def _missing(report: Report, selection: Selection, wish: Wish, kind: str | None)
     if not there:
         return f"{report.path.name} has no samples{place}."
     if kind in there and not wish.wall:
-        return f"{report.path.name} has samples of threads that waited alone{place}; --wall shows those."
+        return f"{report.path.name} only has samples of waiting threads{place}; --wall shows them."
     return f"{report.path.name} has no {kind} samples{place}; it has {' and '.join(there)} ones."

@@ -22,13 +22,13 @@ _OPTIONS = (
         "threads",
         multiple=True,
         metavar="TID|NAME",
-        help="Only threads with this id, or this in their name.",
+        help="Only threads with this id, or with this text in their name.",
     ),
     click.option("--filter-time", metavar="A/B", help="Only this time of the report, e.g. 1s/1s500ms."),
     click.option(
         "--filter-nvtx",
         metavar="RANGE[@DOMAIN][/INDEX]",
-        help="Only what threads did in their ranges of this name.",
+        help="Only time of threads inside their own ranges of this name.",
     ),
     window_option,
     click.option(

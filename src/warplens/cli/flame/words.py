@@ -20,7 +20,7 @@ def called(frame: Frame, by: str) -> str:
 def where(frame: Frame, by: str) -> str:
     """Return the file and line of a node: of a function the line it begins in; else its module.
 
-    Empty where nothing is known.
+    Empty if nothing is known.
     """
     if by == "module":
         return frame.kind

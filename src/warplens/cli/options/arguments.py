@@ -86,7 +86,7 @@ def _name_and_value(word: str) -> tuple[str, str | None]:
 
 
 def boolean(name: str, value: str) -> bool:
-    """Read the value of the flag `name`; UsageError where it is neither true nor false."""
+    """Read the value of the flag `name`; UsageError if it is neither true nor false."""
     if value.lower() in _TRUE:
         return True
     if value.lower() in _FALSE:
@@ -107,7 +107,7 @@ def _unknown(name: str, known: Sequence[str], command: str) -> str:
 def proposed(name: str, known: Sequence[str]) -> str:
     """Return a sentence with the options that an unknown one may mean.
 
-    Empty where none looks like it.
+    Empty if none looks like it.
 
     Names of equal shape alone: of a short one, or of another first word, hardly any is meant.
     """

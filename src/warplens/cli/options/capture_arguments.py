@@ -28,7 +28,8 @@ ARGUMENTS = (
     Argument(
         ("-c", "--capture-range"),
         "TRIGGER",
-        "What opens a window of recording: nvtx (the range of -p), cudaProfilerApi, none.  [default: none]",
+        "Event that opens a window of recording: nvtx (the range of -p), cudaProfilerApi, none.  "
+        "[default: none]",
     ),
     Argument(
         ("-p", "--nvtx-capture"),
@@ -38,7 +39,8 @@ ARGUMENTS = (
     Argument(
         ("--capture-range-end",),
         "WHAT",
-        "What its end means: none (record on), stop (record no more), repeat or repeat:N (record the next one, too, N in all); "
+        "Effect of its end: none (keep recording), stop (record no more), repeat or repeat:N (record "
+        "the next range, too; N in total); "
         "stop-shutdown and repeat-shutdown:N also end the recording and write the report.  [default: stop]",
     ),
     Argument(
@@ -50,19 +52,21 @@ ARGUMENTS = (
     Argument(
         ("--nvtx-domain-include",),
         "LIST",
-        r"Record only these NVTX domains, separated by commas; default is the unnamed one, \, a comma.",
+        r"Record only these NVTX domains, separated by commas; `default` is the unnamed one, `\,` a "
+        r"comma.",
     ),
-    Argument(("--nvtx-domain-exclude",), "LIST", "Record all NVTX domains but these."),
+    Argument(("--nvtx-domain-exclude",), "LIST", "Record all NVTX domains except these."),
     Argument(
         ("--keep-last",),
         "SECONDS",
         "Flight recorder: keep only the last SECONDS; `warplens stop --keep` saves them in between.",
     ),
-    Argument(("--max-size",), "SIZE", "Stop recording when this much has been written, e.g. 500M or 2G."),
+    Argument(("--max-size",), "SIZE", "Stop recording after this many bytes, e.g. 500M or 2G."),
     Argument(
         ("--convert",),
         "WHEN",
-        "When the report is written: during the run, by a process that takes 5 % of a core, or at its end.  [default: during]",
+        "Time of writing the report: during the run, in a process that uses 5 % of a core; or at its "
+        "end.  [default: during]",
     ),
     Argument(
         ("--session-new",),
@@ -134,14 +138,14 @@ def _refuse_contradictions(options: CaptureOptions) -> None:
         )
     if options.domains_included and options.domains_excluded:
         raise UsageError(
-            "--nvtx-domain-include and --nvtx-domain-exclude exclude one another: name the domains to record, or those not to."
+            "--nvtx-domain-include and --nvtx-domain-exclude cannot be combined: use one of them."
         )
     if options.delay and range_ == "nvtx":
-        raise UsageError("--delay and -c nvtx both set the begin of the recording: leave one out.")
+        raise UsageError("--delay and -c nvtx both set the start of the recording: leave one out.")
     if options.delay and options.start_later:
-        raise UsageError("--delay and --start-later both set the begin of the recording: leave one out.")
+        raise UsageError("--delay and --start-later both set the start of the recording: leave one out.")
     if options.keep_last is not None and range_ != "none":
-        raise UsageError(f"--keep-last records all the time, and -c {range_} does not: leave one out.")
+        raise UsageError(f"--keep-last records the whole run, but -c {range_} does not: leave one out.")
 
 
 def _seconds(name: str, text: str, least: float = 0.0) -> float:
@@ -158,7 +162,7 @@ def _seconds(name: str, text: str, least: float = 0.0) -> float:
 def _trigger(text: str) -> Trigger:
     if text.lower() == "hotkey":
         raise UsageError(
-            "-c hotkey: there is no hotkey here. Start with --start-later, then `warplens start` from another terminal."
+            "-c hotkey: warplens has no hotkey. Use --start-later, and `warplens start` in another terminal."
         )
     trigger = _TRIGGERS.get(text.lower())
     if trigger is None:
@@ -188,14 +192,16 @@ def _range_end(text: str) -> tuple[RangeEnd, int]:
     if number is None:
         if name == "repeat":
             return "repeat", 0
-        raise UsageError(f"--capture-range-end {text}: after how many ranges? For example repeat-shutdown:3.")
+        raise UsageError(
+            f"--capture-range-end {text}: the number of ranges is missing. For example repeat-shutdown:3."
+        )
     if not re.fullmatch(r"[0-9]+", number) or not 1 <= int(number) < 8192:
-        raise UsageError(f"--capture-range-end {text}: the number of ranges is from 1 to 8191.")
+        raise UsageError(f"--capture-range-end {text}: the number of ranges must be from 1 to 8191.")
     return ("repeat" if name == "repeat" else "repeat-shutdown"), int(number)
 
 
 def signal_number(text: str) -> int:
-    """Return the signal that `--kill` names, 0 for `none`; UsageError where there is no such."""
+    """Return the signal that `--kill` names, 0 for `none`; UsageError if there is no such."""
     if text.lower() == "none":
         return 0
     if text.isdecimal() and int(text) in set(signal.valid_signals()):
@@ -230,6 +236,6 @@ def _size(text: str) -> int:
     size = round(float(match[1]) * (1 << 10 * " KMGT".index(match[2].upper() or " ")))
     if not _SMALLEST <= size < 1 << 63:
         raise UsageError(
-            f"--max-size {text}: that is too {'little' if size < _SMALLEST else 'much'}; 1M is the least."
+            f"--max-size {text}: that is too {'little' if size < _SMALLEST else 'much'}; the minimum is 1M."
         )
     return size

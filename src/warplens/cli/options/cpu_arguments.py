@@ -18,23 +18,28 @@ ARGUMENTS = (
     Argument(
         ("-s", "--sample"),
         "WHAT",
-        "Sample what the CPUs do: process-tree (native and Python stacks, and when threads ran; also: cpu), none.  "
-        "[default: less often, and without Python only of processes that run for half a second]",
+        "Sample CPU activity: process-tree or cpu (native and Python stacks, and when threads ran), "
+        "none.  "
+        "[default: process-tree with fewer samples per second; programs without Python only after "
+        "half a second]",
     ),
     Argument(
         ("-b", "--backtrace"),
         "HOW",
-        "How native stacks are unwound: fp (frame pointers), dwarf (unwind tables), auto, lbr (as auto), none.  [default: auto]",
+        "Unwinding of native stacks: fp (frame pointers), dwarf (unwind tables), auto, lbr (as "
+        "auto), none.  [default: auto]",
     ),
     Argument(
         ("--sampling-frequency",),
         "HZ",
-        "Native samples a second of each CPU, 10 to 8000.  [default: 100; with -s 1000, or 250 where a CPU has no counters]",
+        "Native samples per second and CPU, 10 to 8000.  [default: 100; with -s 1000, or 250 if a "
+        "CPU has no counters]",
     ),
     Argument(
         ("--cpuctxsw",),
         "WHAT",
-        "Record when threads ran, waited for a CPU or were blocked: process-tree or none.  [default: as --sample]",
+        "Record when threads ran, waited for a CPU or were blocked: process-tree or none.  "
+        "[default: as --sample]",
     ),
     Argument(
         ("--python-sampling",),
@@ -44,34 +49,35 @@ ARGUMENTS = (
     Argument(
         ("--python-sampling-frequency",),
         "HZ",
-        "Python samples a second of each thread, 1 to 2000.  [default: 200; with -s or --python-sampling 1000]",
+        "Python samples per second and thread, 1 to 2000.  [default: 200; with -s or --python-sampling 1000]",
     ),
     Argument(
         ("--python-sampling-opcodes",),
         "WHETHER",
-        "Python samples with the instruction, from CPython 3.11 on: true or false.  [default: false]",
+        "Record the bytecode instruction with each Python sample (CPython 3.11 or later): true or "
+        "false.  [default: false]",
     ),
-    Argument(("--osrt-threshold",), "NS", "With -t osrt: leave out shorter calls.  [default: 1000]"),
+    Argument(("--osrt-threshold",), "NS", "With -t osrt: do not record shorter calls, ns.  [default: 1000]"),
     Argument(
         ("--osrt-backtrace-threshold",),
         "NS",
-        "With -t osrt: record the stacks of longer calls.  [default: 80000]",
+        "With -t osrt: record the stacks of longer calls, ns.  [default: 80000]",
     ),
     Argument(
         ("--osrt-backtrace-depth",),
         "FRAMES",
         "With -t osrt: maximum number of frames of such a stack.  [default: 24]",
     ),
-    Argument(("--osrt-file-access",), "", "Record all calls on files with their bytes, however short."),
+    Argument(("--osrt-file-access",), "", "Record all file calls with their bytes, even short ones."),
     Argument(
         ("--gil-threshold",),
         "NS",
-        "With -t gil: only sum up shorter hold and wait times.  [default: 10000]",
+        "With -t gil: sum up shorter holds and waits instead of recording each, ns.  [default: 10000]",
     ),
     Argument(
         ("--torch-inputs",),
         "",
-        "With -t torch: operators of PyTorch with the shapes and types of their inputs.",
+        "With -t torch: record the shapes and types of operator inputs.",
     ),
     Argument(
         ("--python-functions-trace",),
@@ -109,7 +115,7 @@ def cpu_options(given: Mapping[str, str], unasked: CpuOptions = _NOTHING) -> Cpu
     )
     if opcodes and not python_sample:
         raise UsageError(
-            "--python-sampling-opcodes=true is of Python samples: leave out --python-sampling=false."
+            "--python-sampling-opcodes=true needs Python samples: leave out --python-sampling=false."
         )
     states = _place("--cpuctxsw", given["--cpuctxsw"]) if "--cpuctxsw" in given else sample
     return CpuOptions(
@@ -140,10 +146,10 @@ def cpu_options(given: Mapping[str, str], unasked: CpuOptions = _NOTHING) -> Cpu
 
 
 def instead_of_asked(given: Mapping[str, str]) -> str | None:
-    """Return what to say where something else is done than asked; None where it is not."""
+    """Return what to say where something else is done than asked; None if it is not."""
     if given.get("--backtrace", "").lower() != "lbr":
         return None
-    return "-b lbr: branch records are not read; native stacks are found by unwind tables, as with -b dwarf."
+    return "-b lbr: warplens does not read branch records; it unwinds by tables, as with -b dwarf."
 
 
 def _place(name: str, text: str) -> bool:
@@ -151,7 +157,8 @@ def _place(name: str, text: str) -> bool:
         raise UsageError(f"{name} {text}: write process-tree or none.")
     if text.lower() == "system-wide":
         raise UsageError(
-            f"{name} system-wide: only the program and what it starts are recorded here; write process-tree."
+            f"{name} system-wide: warplens records only the program and its child processes; write "
+            "process-tree."
         )
     return text.lower() != "none"
 
@@ -182,6 +189,6 @@ def _number(name: str, given: Mapping[str, str], least: int, most: int, base: in
 
 def _file(text: str) -> Path:
     if not Path(text).is_file():
-        raise UsageError(f"--python-functions-trace {text}: there is no such file.")
+        raise UsageError(f"--python-functions-trace {text}: no such file.")
     read_functions(Path(text))
     return Path(text)

@@ -28,7 +28,7 @@ ARGUMENTS = (
     Argument(
         ("--cuda-trace-all-apis",),
         "",
-        "Also record calls of CUDA that only query something, such as cudaGetLastError.",
+        "Also record CUDA calls that only query something, such as cudaGetLastError.",
     ),
     Argument(("--cuda-um-migrations",), "", "Record migrations of unified memory between host and GPUs."),
     Argument(
@@ -38,13 +38,14 @@ ARGUMENTS = (
     Argument(
         ("--cudabacktrace",),
         "CALLS",
-        "Record the stacks of CUDA calls that take long: all, kernel, memory, sync, other, with commas between, each with :NS for calls "
-        "that take longer (1000 without); none.  [default: none]",
+        "Record the stacks of long CUDA calls: all, kernel, memory, sync, other, separated by "
+        "commas, each with an optional :NS threshold (1000); none.  [default: none]",
     ),
     Argument(
         ("--cuda-flush-interval",),
         "MS",
-        "Time between two fetches of finished records; a killed program loses this much. 0: when CUPTI's buffers are full.  [default: 200]",
+        "Time between two fetches of finished records; a killed program loses records of this time. "
+        "0: fetch when CUPTI's buffers are full.  [default: 200]",
     ),
     Argument(("--cupti",), "PATH", "Use this libcupti, or the one in this folder."),
 )
@@ -118,8 +119,8 @@ def _backtrace(text: str) -> tuple[tuple[str, int], ...]:
             colon and not (number.isascii() and number.isdecimal())
         ):
             raise UsageError(
-                f"--cudabacktrace {text}: write all, kernel, memory, sync, other or none, with a least duration in ns where it matters: "
-                "kernel:5000,sync."
+                f"--cudabacktrace {text}: write all, kernel, memory, sync, other or none, with an "
+                "optional minimum duration in ns: kernel:5000,sync."
             )
         for category in names:
             chosen[category] = int(number) if colon else _DEFAULT_NS

@@ -16,10 +16,10 @@ ARGUMENTS = (
     Argument(
         ("--gpu-metrics",),
         "KIND",
-        "Sample the GPUs: nvml (utilization, memory, power, clocks, temperature, throttling), gpm (and what their parts do, on Hopper "
-        "and later), none.  [default: nvml]",
+        "Sample the GPUs: nvml (utilization, memory, power, clocks, temperature, throttling), gpm "
+        "(also activity of their units, on Hopper and later), none.  [default: nvml]",
     ),
-    Argument(("--gpu-metrics-frequency",), "HZ", "Samples a second, 0.1 to 100.  [default: 10]"),
+    Argument(("--gpu-metrics-frequency",), "HZ", "Samples per second, 0.1 to 100.  [default: 10]"),
     Argument(
         ("--gpu-metrics-device", "--gpu-metrics-devices"),
         "LIST",
@@ -53,7 +53,7 @@ def gpu_metrics(given: Mapping[str, str]) -> GpuMetrics:
 def slower_than_asked(given: Mapping[str, str]) -> str | None:
     """Return what to say where the frequency that nsys would take is more than there is.
 
-    None where it is not.
+    None if it is not.
     """
     text = given.get("--gpu-metrics-frequency")
     if text is None or _number(text) <= MOST:
@@ -65,7 +65,8 @@ def _frequency(text: str) -> float:
     value = _number(text)
     if not value >= _LEAST:  # also for nan
         raise UsageError(
-            f"--gpu-metrics-frequency {text}: write how many times a second, from {_LEAST:g} to {MOST:g}."
+            f"--gpu-metrics-frequency {text}: write a number of samples per second, from {_LEAST:g} "
+            f"to {MOST:g}."
         )
     return min(value, MOST)
 
@@ -84,6 +85,6 @@ def _devices(text: str) -> tuple[int, ...] | None:
     numbers = text.split(",")
     if not all(number.isascii() and number.isdecimal() and len(number) < 5 for number in numbers):
         raise UsageError(
-            f"--gpu-metrics-devices {text}: write the numbers of GPUs as nvidia-smi has them, e.g. 0,1; or all, or none."
+            f"--gpu-metrics-devices {text}: write GPU numbers as in nvidia-smi, e.g. 0,1; or all, or none."
         )
     return tuple(dict.fromkeys(int(number) for number in numbers))

@@ -9,12 +9,12 @@ import click
 from warplens.cli.options import cpu_arguments, cuda_arguments, gpu_arguments, presets
 
 _HEADINGS = (
-    ("What is recorded, in a word", [argument.long for argument in presets.ARGUMENTS]),
-    ("What is recorded", ["--trace", "--sample", "--gpu-metrics"]),
+    ("Presets", [argument.long for argument in presets.ARGUMENTS]),
+    ("Data to record", ["--trace", "--sample", "--gpu-metrics"]),
     ("The report", ["--output", "--force-overwrite", "--stats", "--quiet"]),
     ("The program", ["--env-var", "--wait", "--kill"]),
     (
-        "When it is recorded",
+        "Time to record",
         [
             "--delay",
             "--duration",
@@ -26,11 +26,11 @@ _HEADINGS = (
             "--keep-last",
         ],
     ),
-    ("Where, and how much", ["--max-size", "--spool-dir", "--convert", "--keep-raw"]),
+    ("Disk", ["--max-size", "--spool-dir", "--convert", "--keep-raw"]),
     ("NVTX", ["--nvtx-domain-include", "--nvtx-domain-exclude"]),
-    ("CPU, in detail", [argument.long for argument in cpu_arguments.ARGUMENTS]),
+    ("CPU details", [argument.long for argument in cpu_arguments.ARGUMENTS]),
     (
-        "CUDA and GPUs, in detail",
+        "CUDA and GPU details",
         [argument.long for argument in (*cuda_arguments.ARGUMENTS, *gpu_arguments.ARGUMENTS)],
     ),
 )

@@ -1,6 +1,6 @@
 """The presets: one word for several options of a recording.
 
-What is typed beside them counts more.
+Options on the command line take precedence over those of a preset.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import shlex
 from warplens.cli.options.argument import Argument
 
 PRESETS = {
-    "--light": ("-t cuda,nvtx -s none", "NVTX and CUDA alone: for programs that are annotated."),
+    "--light": ("-t cuda,nvtx -s none", "NVTX and CUDA only: for annotated programs."),
     "--cpu": (
         "-t cuda,nvtx,torch,gc,import -s process-tree",
-        "Native and Python stacks and thread states of every process, 1000 a second.",
+        "Native and Python stacks and thread states of every process, 1000 samples per second.",
     ),
     "--python": (
         "-t nvtx,torch,gc,gil,import -s none --python-sampling true --python-sampling-frequency 1000",
-        "Python stacks, tasks of asyncio, collections, the GIL, imports.",
+        "Python stacks, asyncio tasks, garbage collections, the GIL, imports.",
     ),
     "--server": (
         "-t nvtx,osrt,gc -s none --python-sampling true --python-sampling-frequency 200 --osrt-threshold 100000 --keep-last 60",
@@ -25,11 +25,11 @@ PRESETS = {
     ),
     "--gpu": (
         "-t cuda,nvtx,torch,cublas,cudnn,nccl -s none --cuda-memory-usage",
-        "CUDA, its memory, and the ranges of NVIDIA's libraries.",
+        "CUDA, GPU memory, and the ranges of NVIDIA's libraries.",
     ),
     "--all": (
         "-t cuda,nvtx,torch,osrt,gc,gil,import,python-events,cublas,cudnn,nccl -s process-tree --cuda-memory-usage",
-        "All of these but every Python call: for short runs.",
+        "All of these, except calls of Python functions: for short runs.",
     ),
 }
 ARGUMENTS = tuple(

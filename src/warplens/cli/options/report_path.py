@@ -21,7 +21,7 @@ else:
 class ReportPath(_Base):
     """Return the report that a name means.
 
-    `run`, `run.warplens` and, where nothing else has that name, `run.nsys-rep` all mean the report
+    `run`, `run.warplens` and, if nothing else has that name, `run.nsys-rep` all mean the report
     `run.warplens`.
 
     A file of another tool is one too: `run.sqlite`.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MOST = 3
 _LEAST = 0.01  # share of the run below which collections are not worth a line
-# What is counted: the rows of which table, or what of them; silent where there is none.
+# What is counted: the rows of which table, or what of them; silent if there is none.
 COUNTS = {
     "Python samples": ("samples", "sum(count) FILTER (kind = 'python')"),
     "native samples": ("samples", "sum(count) FILTER (kind = 'native')"),
@@ -112,7 +112,8 @@ def _collections(report: Report, processes: tuple[int, int], wall: int) -> str:
     of = f" of {several} processes" if several > 1 else ""
     row = {"n": len(rows), "total": sum(lengths), "longest": max(lengths, default=0)}
     return (
-        f"{duration(row['total'])} in {counted(row['n'], 'collection')}{of}, the longest {duration(row['longest'])}"
+        f"{duration(row['total'])} in {counted(row['n'], 'collection')}{of}, the longest "
+        f"{duration(row['longest'])}"
         if row["total"] > _LEAST * wall
         else ""
     )
@@ -126,6 +127,6 @@ def _lock(report: Report, part: str) -> str:
     waited = (
         f"threads waited {duration(row['waited'])} for it ({row['n']:,} x)"
         if row["n"]
-        else "nobody waited for it"
+        else "no thread waited for it"
     )
     return f"held for {duration(row['held'])}, {waited}" if row["held"] or row["n"] else ""

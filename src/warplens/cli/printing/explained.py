@@ -102,7 +102,7 @@ def _text(part: DifferencePart) -> str:
 
 
 def _share(part: DifferencePart, whole: Explanation) -> str:
-    """How much of the difference a part is; empty where the two took equally long."""
+    """How much of the difference a part is; empty if the two took equally long."""
     if abs(whole.delta) <= _ALIKE * max(whole.before, whole.after):
         return ""
     return percent(part.delta / whole.delta)

@@ -45,7 +45,7 @@ def as_text(
         yield from _labelled("fix", finding.fix, columns)
         if finding.link:
             yield f"{_INDENT}{'see':<{_LABEL}}{finding.link}"
-        yield from _labelled("wrong if", finding.wrong_when, columns)
+        yield from _labelled("limits", finding.wrong_when, columns)
         yield from _rows(finding, judgement.origin, rows, columns=columns)
         yield ""
     if details is not None and (more := len(judgement.distinct) - details) > 0:
@@ -80,7 +80,7 @@ def as_markdown(judgement: Judgement, rows: int, width: int) -> Iterator[str]:
             "",
         )
         yield f"**Fix:** {escaped(finding.fix)}{f' ([more]({finding.link}))' if finding.link else ''}"
-        yield from ("", f"Wrong if: {escaped(finding.wrong_when)}")
+        yield from ("", escaped(finding.wrong_when))
         if finding.evidence and rows:
             yield from ("", "| at | for | what |", "|--:|--:|---|")
             for row in finding.evidence[:rows]:
@@ -101,9 +101,9 @@ def _rest(judgement: Judgement, columns: int, *, reasons: bool = True) -> Iterat
     if again := [
         f"{finding.rule} ({finding.same_as})" for finding in judgement.findings if finding.same_as is not None
     ]:
-        yield from _wrapped("The same time, by other rules: ", ", ".join(dict.fromkeys(again)), columns)
+        yield from _wrapped("Other rules about the same time: ", ", ".join(dict.fromkeys(again)), columns)
     if judgement.silent:
-        yield from _wrapped("Looked for and not found: ", ", ".join(judgement.silent), columns)
+        yield from _wrapped("Checked without findings: ", ", ".join(judgement.silent), columns)
     lacking: dict[str, list[str]] = {}
     for rule, reason in judgement.not_judged.items():
         lacking.setdefault(reason, []).append(rule)
@@ -132,10 +132,10 @@ def _cost(finding: Finding, span: int) -> str:
     expected = (
         ""
         if finding.estimate in (None, finding.bound)
-        else f"; expected to win: {duration(finding.estimate or 0)}"
+        else f"; expected saving: {duration(finding.estimate or 0)}"
     )
     how = " (critical path without it)" if finding.priced_by.startswith("what-if") else ""
-    both = f"; findings above win {duration(finding.shared)} of it, too" if finding.shared else ""
+    both = f"; findings above save {duration(finding.shared)} of it, too" if finding.shared else ""
     return f"at most {duration(finding.bound)}{share}{expected}{how if expected else ''}{both}; confidence: {finding.confidence}"
 
 
@@ -148,7 +148,7 @@ def _rows(finding: Finding, origin: int, rows: int, columns: int) -> Iterator[st
         room = max(columns - len(label) - len(times) - len(key) - 2, 16) if columns else _NAME
         yield f"{label}{times}  {shorten(printable(_what(row)), room)}{key}"
     if rows and finding.occurrences > len(shown):
-        yield f"{_INDENT}{'':<{_LABEL}}of {finding.occurrences:,} in all; --rows shows more, -f json those that it keeps"
+        yield f"{_INDENT}{'':<{_LABEL}}of {finding.occurrences:,} in all; --rows shows more, -f json all kept rows"
 
 
 def _what(row: Evidence) -> str:

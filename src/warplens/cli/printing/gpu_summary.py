@@ -96,7 +96,7 @@ def copies(report: Report, part: str) -> str:
 def graphs(report: Report, part: str) -> str:
     """Return how CUDA graphs were recorded, and what that costs or hides.
 
-    Empty where there were none.
+    Empty if there were none.
     """
     told = []
     if report.tables["kernels"]:
@@ -117,7 +117,7 @@ def graphs(report: Report, part: str) -> str:
 
 
 def overhead(report: Report, part: str) -> str:
-    """Return how long recording took, by kind; empty where CUPTI did not say.
+    """Return how long recording took, by kind; empty if CUPTI did not say.
 
     What threads of the program do not do does not slow them: flushes are made by threads of the recording and of CUPTI.
     """

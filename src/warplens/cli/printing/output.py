@@ -13,7 +13,7 @@ from warplens.errors import UsageError
 def write_lines(file: Path, lines: Iterable[str], *, overwrite: bool) -> None:
     """Write `lines` to `file`.
 
-    Raises UsageError where it exists (unless `overwrite`) or cannot be written.
+    Raises UsageError if it exists (unless `overwrite`) or cannot be written.
     """
     try:
         if file.is_file() and not overwrite:

@@ -202,7 +202,7 @@ def _load(report: Report, wall: int, spent: int, cpus: int) -> Iterator[str]:
     load = [row["value"] for row in rows if row["metric"] == "CPU Load"]
     others = sum(load) / len(load) / 100 * cpus - spent / wall if load else 0
     if others >= _BUSY * cpus:
-        yield f"others used {others:.1f} of the CPUs"
+        yield f"other programs used {others:.1f} CPUs"
 
 
 def _cpu_side(report: Report, manifest: Manifest, wall: int, *, hottest: bool) -> Iterator[str]:
@@ -227,7 +227,7 @@ def _cost(manifest: Manifest, busiest: int, wall: int) -> Iterator[str]:
     if busiest or not any(
         "cost_ns" in source or not source.get("on") for source in manifest.sources.values()
     ):
-        yield from _wrapped(styled("On".ljust(_LABEL), bold=True), _sources(manifest, busiest, wall))
+        yield from _wrapped(styled("Sources".ljust(_LABEL), bold=True), _sources(manifest, busiest, wall))
 
 
 def _judged(report: Report, manifest: Manifest, wall: int) -> Judgement | None:
@@ -250,7 +250,7 @@ def _loop(report: Report, judgement: Judgement | None) -> Iterator[str]:
     loop = judgement.loop
     text = (
         f"{counted(loop.iterations, loop.name or 'iteration')} of {duration(loop.usual)}: "
-        f"{duration(loop.end - loop.begin)} from {duration(loop.begin - judgement.begin)} on"
+        f"{duration(loop.end - loop.begin)}, starting at {duration(loop.begin - judgement.begin)}"
     )
     if any(report.tables[table] for table in _GPU):
         from warplens.report import Selection

@@ -17,17 +17,25 @@ def leave_for_later(note: pending.Pending, error: ModuleNotFoundError) -> str:
     The spool moves into the report, so that one directory can be carried away.
     """
     path = short_path(note.report)
-    said = f"warplens: recorded into {path}, but {error.name} is not installed here, so the report is not finished.\n"
+    said = (
+        f"warplens: recorded into {path}, but {error.name} is not installed here, so the report is "
+        "not finished.\n"
+    )
     inside = note.report / "spool" / note.id
     if Path(note.spool) != inside:
         try:
             _move(Path(note.spool), inside)
         except OSError as failure:
             return (
-                f"{said}  What was recorded could not be moved there from {note.spool}: {failure.strerror or failure}. "
-                f"Copy {path} to where warplens is installed with its dependencies, and that directory to spool/{note.id} in it."
+                f"{said}  The recording could not be moved from {note.spool}: "
+                f"{failure.strerror or failure}. "
+                f"Copy {path} to a machine that has warplens with its dependencies, and that "
+                f"directory to spool/{note.id} in it."
             )
-    return f"{said}  Copy {path} to where warplens is installed with its dependencies, and finish it there: warplens info --trust {path}"
+    return (
+        f"{said}  Copy {path} to a machine that has warplens with its dependencies, and finish it "
+        f"there: warplens info --trust {path}"
+    )
 
 
 def _move(spool: Path, inside: Path) -> None:

@@ -57,7 +57,7 @@ def _place(place: str, room: int) -> str:
 def programs(report: Report, low: int, high: int, width: int) -> Iterator[str]:
     """Yield the programs that took most CPU time, for runs without Python.
 
-    Nothing where that is next to nothing.
+    Nothing if that is next to nothing.
     """
     sums: dict[str, list[int]] = {}
     for row in report.table("processes", ["process", "name", "user_time", "system_time"]).to_pylist():

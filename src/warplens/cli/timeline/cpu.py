@@ -140,7 +140,7 @@ def _samples(
 def _runs(rows: list[dict[str, Any]]) -> list[Bar]:
     """Join neighbouring columns in which samples saw one function most.
 
-    However often the thread was interrupted meanwhile.
+    However often the thread was interrupted in the meantime.
     """
     runs: list[list[dict[str, Any]]] = []
     for row in rows:

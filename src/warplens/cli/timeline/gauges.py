@@ -26,14 +26,14 @@ def gauges(report: Report, window: Window, columns: int) -> dict[int, list[Gauge
 
 
 def gauge_of(series: CounterSeries, window: Window, columns: int) -> Gauge | None:
-    """Return one counter; None where it has no value in the window."""
+    """Return one counter; None if it has no value in the window."""
     finite = np.where(np.isfinite(series.values), series.values, np.nan)  # infinity has no height
     values = column_values(CounterSeries(series.facts, series.times, finite), window, columns)
     return None if np.isnan(values).all() else _gauge(series, values)
 
 
 def column_values(series: CounterSeries, window: Window, columns: int) -> Float64Array:
-    """Return one value per column, NaN where nothing is known.
+    """Return one value per column, NaN if nothing is known.
 
     That is the sum of the changes in the column for `delta` counters, else the highest value: of the samples in it and of what holds
     at its middle. Where a counter does not say what holds between samples, its value stays until the next one.

@@ -31,7 +31,7 @@ _UNASKED = 8  # warps of a launch that nobody asked for
 def window_of(report: Report, name: str) -> Window:
     """Return the time of the longest launch of a name.
 
-    Raises MissingData where no launch recorded, or none is called so.
+    Raises MissingData if no launch recorded, or none is called so.
     """
     launches = inside_launches(report, None, name)
     if launches:
@@ -43,7 +43,7 @@ def window_of(report: Report, name: str) -> Window:
         else "none did: see `warplens.intrakernel`"
     )
     raise MissingData(
-        f"no launch of {report.path.name} called {name} recorded regions inside its kernel; {why}."
+        f"no launch of {report.path.name} called {name} recorded regions inside its kernel: {why}."
     )
 
 

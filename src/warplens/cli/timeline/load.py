@@ -74,7 +74,7 @@ class _Loader:
         self.tasks = {row["task"]: row for row in report.table("tasks").to_pylist()}
         lanes = lanes_of(report)
         self.ranges = Ranges(report) if lanes is None else IndexedRanges(report, lanes)
-        self.work = Work(report) if lanes is None else IndexedWork(report, lanes)
+        self.work = Work(report) if lanes is None else IndexedWork.of(report, lanes)
         self.facts: dict[_Key, dict[str, Any]] = {
             (row["process"], row["thread"], row["task"]): row for row in self.ranges.tracks(window)
         }
@@ -374,7 +374,7 @@ class _Loader:
 def load(report: Report, window: Window, columns: int, wish: Wish) -> Picture:
     """Ask the report for what a picture of `window` in `columns` columns needs.
 
-    Raises MissingData where nothing is left.
+    Raises MissingData if nothing is left.
     """
     return _Loader(report, window, columns, wish=wish).picture()
 

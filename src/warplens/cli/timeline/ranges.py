@@ -13,6 +13,7 @@ import numpy as np
 from warplens.analysis.occupancy import Window, cells, tracks
 from warplens.errors import ReportError
 from warplens.report.selection import overlap
+from warplens.storage.manifest import is_large
 from warplens.timeline.index import building
 from warplens.timeline.lanes import Lane, Lanes
 
@@ -26,10 +27,7 @@ _KINDS = ("push_pop", "start_end")  # the index has the ranges of all tasks of a
 
 def lanes_of(report: Report) -> Lanes | None:
     """Return the index of a large, complete report; None: SQL answers."""
-    if (
-        not report.windowed
-        and sum(building.events(part.manifest) for part in report.stored.parts) >= building.LARGE
-    ):
+    if not report.windowed and is_large(sum(building.events(part.manifest) for part in report.stored.parts)):
         from warplens.flows.viewing import index_cache
 
         try:
@@ -71,9 +69,7 @@ class IndexedRanges(Ranges):
 
     def __init__(self, report: Report, lanes: Lanes) -> None:
         super().__init__(report)
-        self._tracks = [
-            lane for lane in lanes.all if lane.layer == "nvtx_ranges" and lane.key.get("kind") in _KINDS
-        ]
+        self._tracks = [lane for lane in lanes.of_layer("nvtx_ranges") if lane.key.get("kind") in _KINDS]
         self._lanes = lanes
 
     def tracks(self, window: Window) -> Rows:

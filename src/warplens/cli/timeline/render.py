@@ -321,7 +321,8 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
     notes = []
     if any(bar.many or (bar.width == 1 and bar.busy[0] < 0.5) for bar in bars):
         notes.append(
-            f"{glyphs.heights[0]}{glyphs.heights[3]}{glyphs.heights[-1]} many or small ranges: how busy the column was"
+            f"{glyphs.heights[0]}{glyphs.heights[3]}{glyphs.heights[-1]} many or small ranges: how "
+            "busy the column was"
         )
     if picture.unfinished:
         notes.append(f"{glyphs.open + ' ' if not style.colors else 'some ranges are '}unfinished")
@@ -330,7 +331,7 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
     if any(track.deeper for group in picture.groups for track in group.tracks):
         notes.append("--depth N shows deeper levels")
     if any(isinstance(row, Crowd) for group in picture.groups for row in group.rows):
-        notes.append("+N tasks: how many had a range open; --tasks N shows more")
+        notes.append("+N tasks: number of tasks with an open range; --tasks N shows more")
     if any(isinstance(row, Level) for group in picture.groups for row in group.rows):
         notes.append("busy: time in which the GPU did anything")
     bands = {row.kind for group in picture.groups for row in group.rows if isinstance(row, Band)}
@@ -341,7 +342,7 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
     if any(track.label == SAMPLES for group in picture.groups for track in group.tracks):
         notes.append("samples: the function they saw most, in (brackets) off the CPU")
     if picture.folded:
-        notes.append(f"{counted(picture.folded, 'thread')} with the state alone: --cpu N")
+        notes.append(f"{counted(picture.folded, 'thread')} with thread state only: --cpu N shows more")
     if any(not gauge.summed for group in picture.groups for gauge in group.gauges):
         notes.append("counters: the highest value in the column")
     if any(gauge.summed for group in picture.groups for gauge in group.gauges):
@@ -350,7 +351,8 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
         notes.append(f"{counted(picture.hidden_gauges, 'counter')} not shown: --counters N")
     if picture.launches:
         notes.append(
-            f"the longest launch; {counted(picture.launches, 'other launch')} that recorded: --inside NAME, --range"
+            f"the longest launch; {counted(picture.launches, 'other launch')} that recorded: "
+            "--inside NAME, --range"
         )
     if picture.hidden:
         alike = f" ({shorten(printable(picture.alike), 80)})" if picture.alike else ""
@@ -380,5 +382,5 @@ def _shortened(name: str, width: int, glyphs: Glyphs) -> str:
 
 
 def paint(text: str, code: str, style: Style) -> str:
-    """Return a text in a colour, where there are any."""
+    """Return a text in a colour, if there are any."""
     return f"{code}{text}{_RESET}" if style.colors and text else text

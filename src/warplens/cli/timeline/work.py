@@ -55,22 +55,33 @@ class IndexedWork(Work):
     A row is made of the tracks of a stream (kernels, graphs), of copies of a kind, or of memsets.
     """
 
-    def __init__(self, report: Report, lanes: Lanes) -> None:
+    def __init__(
+        self,
+        report: Report,
+        lanes: Lanes,
+        rows: dict[GpuRow, list[Lane]],
+        gpus: dict[tuple[int, int], list[Lane]],
+    ) -> None:
         super().__init__(report)
-        self._lanes = lanes
-        self._calls = {lane.key.get("thread"): lane for lane in lanes.all if lane.layer == "cuda_api"}
-        self._rows: dict[GpuRow, list[Lane]] = {}
-        self._gpus: dict[tuple[int, int], list[Lane]] = {}
+        self._lanes, self._rows, self._gpus = lanes, rows, gpus
+
+    @classmethod
+    def of(cls, report: Report, lanes: Lanes) -> IndexedWork:
+        """Return the work in an index: the tracks of each row, and of each GPU of a process."""
+        rows: dict[GpuRow, list[Lane]] = {}
+        gpus: dict[tuple[int, int], list[Lane]] = {}
         for lane in lanes.all:
             if lane.layer in _ON_GPU and lane.key.get("device") is not None:
-                self._rows.setdefault(_row(lane), []).append(lane)
-                self._gpus.setdefault((lane.process, lane.key["device"]), []).append(lane)
+                rows.setdefault(_row(lane), []).append(lane)
+                gpus.setdefault((lane.process, lane.key["device"]), []).append(lane)
+        return cls(report, lanes, rows, gpus=gpus)
 
     def api_cells(self, window: Window, columns: int, threads: Sequence[int]) -> Rows:
         """Return the cells of the calls of each thread: those of lane 0 are within no other."""
+        calls = {lane.key.get("thread"): lane for lane in self._lanes.of_layer("cuda_api")}
         rows: Rows = []
         for thread in threads:
-            lane = self._calls.get(thread)
+            lane = calls.get(thread)
             if lane is not None:
                 rows += self._cells([lane], self._lanes.cells([lane], window, columns, 0), thread)
         return rows

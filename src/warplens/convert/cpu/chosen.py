@@ -38,33 +38,76 @@ class Piece:
     end: Int64Array
 
 
+@dataclass(frozen=True)
+class _Choice:
+    """Which records become rows: those with valid times in a window of the process, of some `domains` (None: all)."""
+
+    place: Place
+    domains: tuple[int, ...] | None
+
+    def of(self, records: npt.NDArray[Any]) -> BoolArray:
+        """Say of each record whether it has a chosen domain."""
+        if self.domains is None:
+            return np.ones(len(records), bool)
+        mine: BoolArray = np.zeros(len(records), bool)
+        for one in self.domains:  # np.isin takes longer for the few that a short process has
+            mine |= records["domain"] == one
+        return mine
+
+    def kept(self, records: npt.NDArray[Any], start: Int64Array, end: Int64Array) -> BoolArray:
+        """Say of each record whether it becomes a row."""
+        kept = sane(start, end) & self.of(records)
+        return kept if self.place.spans.all else kept & self.place.spans.overlap(start, end)
+
+    def counted(self, block: npt.NDArray[Any]) -> tuple[Int64Array, Int64Array]:
+        """Return start and thread of the records that become rows, and count damaged ones."""
+        start, end = block["start"].astype(np.int64), block["end"].astype(np.int64)
+        odd = ~sane(start, end)
+        if odd.any():
+            self.place.tally.damaged += int((odd & self.of(block)).sum())
+        kept = self.kept(block, start, end)
+        return (
+            (start, block["tid"].astype(np.int64))
+            if kept.all()
+            else (start[kept], block["tid"][kept].astype(np.int64))
+        )
+
+
 class Chosen:
     """Some records of the process `place`.
 
     They are read twice: to cut time into slices of some rows, then slice by slice.
     """
 
-    def __init__(self, records: WideRecords, place: Place, *, of: tuple[int, ...] | None = None) -> None:
-        """`of`: only records of these domains."""
-        self._records, self._place, self._of = records, place, of
-        self._count = 0
-        self._all = False  # whether all records become rows
+    def __init__(
+        self,
+        records: WideRecords,
+        choice: _Choice,
+        count: int,
+        *,
+        threads: npt.NDArray[np.int32],
+        bounds: Int64Array,
+    ) -> None:
+        """`count`: number of rows; `bounds`: begins of the slices."""
+        self._records, self._choice, self._place = records, choice, choice.place
+        self._count, self.threads, self._bounds = count, threads, bounds
+        self._runs: tuple[Int64Array, Int64Array, Int64Array] | None = None
+
+    @classmethod
+    def of(cls, records: WideRecords, place: Place, *, domains: tuple[int, ...] | None = None) -> Chosen:
+        """Choose records, of some domains only. Counts the damaged ones and adds their threads to those of the place."""
+        choice, count, samples = _Choice(place, domains), 0, []
         first: dict[int, int] = {}  # when each thread was first seen
-        samples = []
         for _, block in records.blocks():
-            start, tid = self._counted(block)
-            samples.append(start[-self._count % _SAMPLE_EVERY :: _SAMPLE_EVERY].copy())
-            self._count += len(start)
+            start, tid = choice.counted(block)
+            samples.append(start[-count % _SAMPLE_EVERY :: _SAMPLE_EVERY].copy())
+            count += len(start)
             if len(tid):
                 _first_of(tid, start, first)
-        self._all = self._count == len(records)
         tids = np.array(sorted(first, key=lambda tid: first[tid]), np.int64)
         place.threads.match(tids, np.array([first[tid] for tid in tids.tolist()], np.int64))
-        self.threads = place.threads.of(tids)
-        self._bounds = _bounds(
-            np.concatenate([np.empty(0, np.int64), *samples]), -(-self._count // place.step)
-        )
-        self._runs: tuple[Int64Array, Int64Array, Int64Array] | None = None
+        bounds = _bounds(np.concatenate([np.empty(0, np.int64), *samples]), -(-count // place.step))
+        return cls(records, choice, count, threads=place.threads.of(tids), bounds=bounds)
 
     def __len__(self) -> int:
         return self._count
@@ -97,32 +140,10 @@ class Chosen:
             "end": pa.array(place.clock(piece.end)),
         }
 
-    def _counted(self, block: npt.NDArray[Any]) -> tuple[Int64Array, Int64Array]:
-        """Return start and thread of the records that become rows, and count damaged ones."""
-        start, end = block["start"].astype(np.int64), block["end"].astype(np.int64)
-        odd = ~sane(start, end)
-        if odd.any():
-            self._place.tally.damaged += int((odd & self._mine(block)).sum())
-        kept = self._kept(block, start, end)
-        return (
-            (start, block["tid"].astype(np.int64))
-            if kept.all()
-            else (start[kept], block["tid"][kept].astype(np.int64))
-        )
-
-    def _mine(self, records: npt.NDArray[Any]) -> BoolArray:
-        if self._of is None:
-            return np.ones(len(records), bool)
-        mine: BoolArray = np.zeros(len(records), bool)
-        for one in self._of:  # np.isin takes longer for the few that a short process has
-            mine |= records["domain"] == one
-        return mine
-
     def _kept(self, records: npt.NDArray[Any], start: Int64Array, end: Int64Array) -> BoolArray:
-        if self._all:
+        if self._count == len(self._records):  # all records become rows
             return np.ones(len(records), bool)
-        kept = sane(start, end) & self._mine(records)
-        return kept if self._place.spans.all else kept & self._place.spans.overlap(start, end)
+        return self._choice.kept(records, start, end)
 
     def _within(self, start: Int64Array, number: int) -> BoolArray:
         """Say which times lie in a slice."""

@@ -82,7 +82,7 @@ class Frames:
     def name_of(self, stack: int) -> int:
         """Return the string of a stack's innermost frame, which native code has not.
 
-        0 where there is none.
+        0 if there is none.
         """
         place = int(np.searchsorted(self._node, stack))
         return int(self._names[place]) if place < len(self._node) and self._node[place] == stack else 0
@@ -135,7 +135,7 @@ class Frames:
 
 
 def look_up(wide: Mapping[str, WideRecords], strings: Strings, process: Process, *, symbols: Symbols) -> None:
-    """Look up native code of files, of a process that goes on, so that `symbols` knows it later."""
+    """Look up native code of files, of a process that continues, so that `symbols` knows it later."""
     if (records := wide.get("cpu_frame")) is not None:
         known = modules(wide.get("cpu_module"), strings)
         files = {number: one for number, one in known.items() if one.path != ANONYMOUS}

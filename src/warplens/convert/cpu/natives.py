@@ -106,7 +106,7 @@ class Natives:
     def column(
         self, numbers: npt.NDArray[np.int32], others: pa.DictionaryArray | None = None
     ) -> pa.DictionaryArray:
-        """Return texts as a column; where there is none, `others` has one, if any."""
+        """Return texts as a column; if there is none, `others` has one, if any."""
         used, codes = np.unique(numbers, return_inverse=True)
         every = list(self._numbers)
         words = [every[number] for number in used.tolist() if number >= 0]

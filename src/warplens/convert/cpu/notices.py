@@ -37,7 +37,10 @@ def _error(value: int) -> str:
     return ERRORS.get(abs(value), f"error {value}")
 
 
-_PERF = "`sysctl kernel.perf_event_paranoid=2` allows it, in a container `docker run --cap-add PERFMON`; `warplens doctor` says which"
+_PERF = (
+    "`sysctl kernel.perf_event_paranoid=2` allows it, in a container `docker run --cap-add "
+    "PERFMON`; `warplens doctor` says which"
+)
 _NOTICES = {
     1: _Notice(
         "info",
@@ -49,27 +52,28 @@ _NOTICES = {
     2: _Notice(
         "warning",
         "python-unknown",
-        "there are no Python stacks of {where}: the layout of Python {name} is not known to this version of warplens; native stacks and "
-        "everything else were recorded",
+        "{where} has no Python stacks: this version of warplens does not know the layout of Python "
+        "{name}; native stacks and everything else were recorded",
         nameless="of its version",
     ),
     3: _Notice(
         "warning",
         "python-denied",
-        "there are no Python stacks of {where}: its memory cannot be read ({value}), neither by process_vm_readv nor through "
-        "/proc/self/mem; allow one of them in its seccomp profile",
+        "{where} has no Python stacks: its memory cannot be read ({value}) by process_vm_readv or "
+        "through /proc/self/mem; allow one of them in its seccomp profile",
         value=_error,
     ),
     4: _Notice(
         "info",
         "torn-stacks",
-        "{value} Python stacks of {where} were given up because they changed while they were read",
+        "{value} Python stacks of {where} were dropped because they changed while they were read",
         sums=True,
     ),
     5: _Notice(
         "info",
         "sampling-slowed",
-        "sampling of {where} was made rarer, {value} Hz, because it took too much CPU; --python-sampling-frequency asks for less",
+        "sampling of {where} was made rarer, {value} Hz, because it took too much CPU; "
+        "--python-sampling-frequency asks for less",
     ),
     6: _Notice(
         "info",
@@ -81,7 +85,8 @@ _NOTICES = {
     7: _Notice(
         "info",
         "missed-ticks",
-        "{value} ticks of the sampler came too late to be taken in {where}: the machine had no CPU free for it; shares still hold",
+        "{value} ticks of the sampler in {where} were late and dropped, because no CPU was free; "
+        "shares are still right",
         sums=True,
     ),
     8: _Notice(
@@ -94,7 +99,8 @@ _NOTICES = {
     9: _Notice(
         "warning",
         "perf-lost",
-        "{value} samples or switches of {where} were lost by the kernel, which had no room for them; --sampling-frequency asks for fewer",
+        "{value} samples or switches of {where} were lost by the kernel, which had no room for "
+        "them; --sampling-frequency asks for fewer",
         sums=True,
     ),
     10: _Notice(
@@ -106,36 +112,39 @@ _NOTICES = {
     11: _Notice(
         "info",
         "kernel-hidden",
-        "time that {where} spent in the kernel is not among its native samples: `sysctl kernel.perf_event_paranoid=1` adds it",
+        "time that {where} spent in the kernel is not among its native samples: `sysctl "
+        "kernel.perf_event_paranoid=1` adds it",
     ),
     12: _Notice(
         "info",
         "backtrace-other",
-        "--backtrace cannot be had as asked in {where}; instead: {name}",
+        "{where} cannot use the requested --backtrace; instead: {name}",
         nameless="what this machine can do",
     ),
     13: _Notice(
         "info",
         "states-sampled",
-        "thread states of {where} come from what the scheduler counts, looked at every {value} ns, because switches could not be recorded: "
-        "they are true as sums, edges are that far off; " + _PERF,
+        "thread states of {where} come from the scheduler's counters, read every {value} ns, "
+        "because context switches could not be recorded: sums are right, edges are off by up to "
+        "that interval; " + _PERF,
     ),
     14: _Notice(
         "warning",
         "gil-unknown",
-        "the GIL of {where} was not recorded: Python {name} has none, or not where it is known to be",
+        "the GIL of {where} was not recorded: Python {name} has none, or warplens does not find it",
         nameless="of its version",
     ),
     15: _Notice(
         "warning",
         "python-hooks",
-        "what Python itself does (collections, imports, functions) is missing or incomplete in {where}: {name}",
+        "Python's own events (collections, imports, functions) are missing or incomplete in {where}: {name}",
         nameless="no hook could be put in",
     ),
     16: _Notice(
         "warning",
         "function-not-found",
-        "{name}, which --python-functions-trace names, was not found in {where}; is its module imported, and the name spelt right?",
+        "{name}, which --python-functions-trace names, was not found in {where}; is its module "
+        "imported, and the name spelt right?",
         nameless="a function",
     ),
     17: _Notice(
@@ -171,13 +180,15 @@ _NOTICES = {
     21: _Notice(
         "info",
         "locks-unknown",
-        "waits of threads of {where} are missing: this version of warplens does not know how Python {name} waits without a GIL",
+        "waits of threads of {where} are missing: this version of warplens does not know how "
+        "Python {name} waits without a GIL",
         nameless="of its version",
     ),
     20: _Notice(
         "info",
         "kernel-frames-hidden",
-        "time that {where} spent in the kernel counts for the function that called it: the kernel hides where its functions are; "
+        "time of {where} in the kernel counts for the calling function, because the kernel hides the "
+        "addresses of its functions; "
         "`sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1` adds them",
     ),
 }
@@ -206,7 +217,7 @@ def notes(noticed: Iterable[Noticed], pid: int) -> list[Note]:
         where = f"process {pid}"
         notice = _NOTICES.get(number)
         if notice is None:
-            message = f"{where} notes what this version of warplens cannot explain: CPU notice {number}, {value} {name}".rstrip()
+            message = f"{where} has a notice that this version of warplens cannot explain: CPU notice {number}, {value} {name}".rstrip()
             notice = _Notice("info", "cpu-notice", "")
         else:
             message = notice.text.format(value=notice.value(value), name=name or notice.nameless, where=where)

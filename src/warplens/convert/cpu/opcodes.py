@@ -19,19 +19,23 @@ _MOST = 1 << 14  # notices
 class Opcodes:
     """The names of one process's opcodes. An opcode without a recorded name stays a number."""
 
-    def __init__(self, notices: WideRecords | None, strings: Strings) -> None:
-        self._names = {opcode: str(opcode) for opcode in range(_COUNT)}
-        self._forms = np.zeros(_COUNT, np.int8)
-        if notices is None:
-            return
-        for row in notices.rows(
-            notices.offsets()[np.flatnonzero(notices.column("notice") == NOTICE)[:_MOST]]
-        ):
-            form, opcode = divmod(int(row["value"]), _COUNT)
-            name = strings.get(int(row["name"]))
-            if name:
-                self._names[opcode] = name
-                self._forms[opcode] = form if form in (_GENERAL, _SPECIALISED) else 0
+    def __init__(self, names: dict[int, str], forms: npt.NDArray[np.int8]) -> None:
+        self._names, self._forms = names, forms
+
+    @classmethod
+    def of(cls, notices: WideRecords | None, strings: Strings) -> Opcodes:
+        """Return the names that the notices of a process say."""
+        names = {opcode: str(opcode) for opcode in range(_COUNT)}
+        forms = np.zeros(_COUNT, np.int8)
+        if notices is not None:
+            own = np.flatnonzero(notices.column("notice") == NOTICE)[:_MOST]
+            for row in notices.rows(notices.offsets()[own]):
+                form, opcode = divmod(int(row["value"]), _COUNT)
+                name = strings.get(int(row["name"]))
+                if name:
+                    names[opcode] = name
+                    forms[opcode] = form if form in (_GENERAL, _SPECIALISED) else 0
+        return cls(names, forms)
 
     def columns(self, opcode: npt.NDArray[np.uint32], absent: npt.NDArray[np.bool_]) -> dict[str, pa.Array]:
         """Return name and form of each.

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from warplens import native
-from warplens.arrays import Int64Array
+from warplens.arrays import Float64Array, Int64Array
 from warplens.convert import texts
 from warplens.convert.chosen import LATEST
 from warplens.convert.cpu.chosen import Chosen, Piece
@@ -81,14 +81,20 @@ class Calls:
 class Imports:
     """Makes the rows of `imports`."""
 
-    def __init__(self, chosen: Chosen, place: Place) -> None:
+    def __init__(self, place: Place, inside: Float64Array) -> None:
+        """`inside`: ns, how long those are that lie right in each."""
         self._nested, self._names = _Nested(place.first), texts.Names(place.strings, texts.named)
-        self._inside = np.zeros(len(chosen))  # ns: how long those are that lie right in each
-        nested = _Nested(place.first)
+        self._inside = inside
+
+    @classmethod
+    def of(cls, chosen: Chosen, place: Place) -> Imports:
+        """Read all records once, for the imports in each."""
+        inside, nested = np.zeros(len(chosen)), _Nested(place.first)
         for piece in chosen.pieces():
             parent = nested.columns(piece)[1]
             inner = parent >= 0
-            np.add.at(self._inside, parent[inner], (piece.end - piece.start)[inner])
+            np.add.at(inside, parent[inner], (piece.end - piece.start)[inner])
+        return cls(place, inside)
 
     def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
         """Return a table and its next rows; `columns`: those that all tables have."""

@@ -96,22 +96,15 @@ class CpuTables:
             most=most,
         )
         self._frames: Frames | None = None
-        self._watched: list[tuple[Watched, Chosen, Make]] = []
+        if self._wide:
+            self._frames = Frames(self._wide.get("cpu_frame"), self._place, spool.process)
         self._chosen: dict[tuple[str, tuple[int, ...] | None], Chosen] = {}
         self._done = 0
         self._counting = Lock()
         self._beside = Beside(at_once if self.records >= _LARGE else 1)
-        if self._wide:
-            place = self._place
-            frames = self._frames = Frames(self._wide.get("cpu_frame"), place, spool.process)
-            opcodes = Opcodes(self._wide.get("cpu_notice"), spool.strings)
-            for kind, of, make in (
-                ("cpu_sample", samples.SAMPLES, lambda: samples.Samples(place, frames, opcodes)),
-                ("os_call", None, lambda: OsCalls(place, frames)),
-                ("python_span", python.CALLS, lambda: python.Calls(place)),
-            ):
-                if chosen := self._choose(kind, of):
-                    self._watched.append((Watched(chosen, place), chosen, make()))
+        self._watched = [
+            (Watched(chosen, self._place), chosen, make()) for chosen, make in self._within_ranges()
+        ]
 
     def stacks(self, stack: npt.NDArray[Any]) -> pa.Array:
         """Return the keys of stacks, which are numbers of `cpu_frame` records, as a column.
@@ -187,6 +180,21 @@ class CpuTables:
         told = notices.notes(notices.read(self._wide.get("cpu_notice"), spool.strings), pid)
         return [*told, *notices.odd(self._place.tally, self._frames.broken, self._frames.lost, pid=pid)]
 
+    def _within_ranges(self) -> Iterator[tuple[Chosen, Callable[[], Make]]]:
+        """Return the tables whose rows have a range: their records, and what makes their rows."""
+        place, frames = self._place, self._frames
+        if frames is None:
+            return
+        opcodes = Opcodes.of(self._wide.get("cpu_notice"), self._spool.strings)
+        makers: tuple[tuple[str, tuple[int, ...] | None, Callable[[], Make]], ...] = (
+            ("cpu_sample", samples.SAMPLES, lambda: samples.Samples(place, frames, opcodes)),
+            ("os_call", None, lambda: OsCalls(place, frames)),
+            ("python_span", python.CALLS, lambda: python.Calls(place)),
+        )
+        for kind, of, make in makers:
+            if chosen := self._choose(kind, of):
+                yield chosen, make
+
     def _others(self) -> Iterator[tuple[str, tuple[int, ...], Callable[[Chosen], Make]]]:
         """Return the tables whose rows have no range.
 
@@ -195,10 +203,14 @@ class CpuTables:
         place, frames = self._place, self._frames
         if frames is None:
             return
-        yield "cpu_sample", task_samples.TASKS, lambda chosen: task_samples.TaskSamples(chosen, place, frames)
+        yield (
+            "cpu_sample",
+            task_samples.TASKS,
+            lambda chosen: task_samples.TaskSamples(place, frames, task_samples.TaskLanes.of(chosen)),
+        )
         yield "gil", python.GIL, lambda chosen: python.lock
         yield "python_span", (python.GC,), lambda chosen: python.collections
-        yield "python_span", (python.IMPORT,), lambda chosen: python.Imports(chosen, place)
+        yield "python_span", (python.IMPORT,), lambda chosen: python.Imports.of(chosen, place)
         calls, lock = self._choose("os_call", None), self._choose("gil", python.GIL)
         yield (
             "cpu_state",
@@ -209,6 +221,6 @@ class CpuTables:
     def _choose(self, kind: str, of: tuple[int, ...] | None) -> Chosen | None:
         """Return the records of a type that become rows; None where there are none."""
         if kind in self._wide and (kind, of) not in self._chosen:
-            self._chosen[kind, of] = Chosen(self._wide[kind], self._place, of=of)
+            self._chosen[kind, of] = Chosen.of(self._wide[kind], self._place, domains=of)
         chosen = self._chosen.get((kind, of))
         return chosen if chosen is not None and len(chosen) else None

@@ -26,10 +26,9 @@ _STATES = {0: "awaiting", 1: "ready", 2: "running"}
 class TaskSamples:
     """Makes the rows of `task_samples`."""
 
-    def __init__(self, chosen: Chosen, place: Place, frames: Frames) -> None:
-        self._place, self._frames = place, frames
+    def __init__(self, place: Place, frames: Frames, lanes: TaskLanes) -> None:
+        self._place, self._frames, self._lanes = place, frames, lanes
         self._names = texts.Names(place.strings, texts.plain)
-        self._lanes = _Lanes(chosen)
 
     def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
         """Return a table and its next rows; `columns`: those that all tables have."""
@@ -43,7 +42,7 @@ class TaskSamples:
             "number": pa.array(fields["cpu"].astype(np.int64)),
             "state": labelled(np.where(flags & _RUNNING, 2, np.where(flags & _READY, 1, 0)), _STATES),
             "doing": _doing(fields["stack"].astype(np.int64), outer, self._place, frames=self._frames),
-            "depth": pa.array(self._lanes.of(piece)),
+            "depth": pa.array(self._lanes.at(piece)),
             "outer": pa.array(outer),
             "count": count,
             "weight": weight,
@@ -68,10 +67,15 @@ def _doing(
     return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), pa.array(list(known), pa.string()))
 
 
-class _Lanes:
+class TaskLanes:
     """The lane of each row: a task has one from its first row to its last."""
 
-    def __init__(self, chosen: Chosen) -> None:
+    def __init__(self, tasks: Int64Array, lane: npt.NDArray[np.int32]) -> None:
+        self._tasks, self._lane = tasks, lane
+
+    @classmethod
+    def of(cls, chosen: Chosen) -> TaskLanes:
+        """Read all records once, for the time in which each task lived."""
         lives: dict[
             int, tuple[int, int]
         ] = {}  # of each task, in order of start: its first start, its last end
@@ -86,11 +90,11 @@ class _Lanes:
                 task, end = int(tasks[at]), int(last[at])
                 begin, before = lives.get(task, (int(piece.start[first[at]]), end))
                 lives[task] = begin, max(before, end)
-        self._tasks = np.array(sorted(lives), np.int64)
         lanes = _lanes(lives)
-        self._lane = np.array([lanes[task] for task in self._tasks.tolist()], np.int32)
+        every = sorted(lives)
+        return cls(np.array(every, np.int64), np.array([lanes[task] for task in every], np.int32))
 
-    def of(self, piece: Piece) -> npt.NDArray[np.int32]:
+    def at(self, piece: Piece) -> npt.NDArray[np.int32]:
         """Return the lanes of some rows."""
         lanes: npt.NDArray[np.int32] = self._lane[np.searchsorted(self._tasks, _task_of(piece))]
         return lanes

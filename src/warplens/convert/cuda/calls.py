@@ -23,7 +23,7 @@ class Calls:
     """All calls in order of start.
 
     Calls are called by their number in that order; `kept` says which become rows. `offsets` and
-    `thread` are of the rows, `nested` says which calls the runtime made itself, where they are here
+    `thread` are of the rows, `nested` says which calls the runtime made itself, if they are here
     all the same.
     """
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import int32
 from warplens.convert.cuda.labels import STREAM_KINDS
 from warplens.convert.cuda.place import NOWHERE, CudaPlace
 from warplens.spool.definitions import Definition, Definitions
@@ -55,10 +56,10 @@ class Hardware:
         self._devices = {int(row["device"]): row for row in _rows(wide.get("cuda_device"))}
         self._contexts = _merged(_rows(wide.get("cuda_context")), ("context",))
         self._streams = _merged(_rows(wide.get("cuda_stream")), ("context", "stream"))
-        self._context_names = _Given(
+        self._context_names = _Given.of(
             definitions.of("cuda_context"), _rows(wide.get("cuda_context")), ("context",)
         )
-        self._stream_names = _Given(
+        self._stream_names = _Given.of(
             definitions.of("cuda_stream"), _rows(wide.get("cuda_stream")), ("context", "stream")
         )
 
@@ -70,7 +71,7 @@ class Hardware:
         for device in sorted(self._devices.keys() | used):
             row: dict[str, Any] = {
                 "process": self._place.process,
-                "device": _int32(device),
+                "device": int32(device),
                 "name": f"GPU {device}",
             }
             about = self._devices.get(device)
@@ -88,7 +89,7 @@ class Hardware:
             row = {
                 "process": self._place.process,
                 "context": context,
-                "device": _int32(self._seen.contexts.get(context, NOWHERE) if device == NOWHERE else device),
+                "device": int32(self._seen.contexts.get(context, NOWHERE) if device == NOWHERE else device),
                 "null_stream": null if null not in (0, NOWHERE) else None,
                 "name": self._context_names.get((context,)),
             }
@@ -112,34 +113,40 @@ class Hardware:
                 "kind": kind,
                 "name": name,
             }
-            rows.append(row | {"priority": _int32(about["priority"]) if about.get("kind") else None})
+            rows.append(row | {"priority": int32(about["priority"]) if about.get("kind") else None})
         return schema.build("streams", rows)
 
 
 class _Given:
     """The names of things that programs know by handles, which are used again when a thing is gone."""
 
-    def __init__(
-        self, definitions: Iterable[Definition], records: Iterable[Mapping[str, int]], key: tuple[str, ...]
-    ) -> None:
+    def __init__(self, names: dict[tuple[int, ...], str], null: str | None) -> None:
+        self._names, self.null = names, null
+
+    @classmethod
+    def of(
+        cls, definitions: Iterable[Definition], records: Iterable[Mapping[str, int]], key: tuple[str, ...]
+    ) -> _Given:
+        """Return the names by `key`: each definition names what had its handle then."""
         lives: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
         for record in records:
             if record["handle"]:
                 lives.setdefault(record["handle"], []).append(
                     (record["start"], tuple(record[name] for name in key))
                 )
-        self._names: dict[tuple[int, ...], str] = {}
-        self.null: str | None = None
+        names: dict[tuple[int, ...], str] = {}
+        null: str | None = None
         for one in definitions:
             handle, name = one.number("identifier") or 0, one.text("name")
             if name and handle in _NULL_HANDLES:
-                self.null = name
+                null = name
             elif name and handle in lives:
                 begun = (
                     sorted(life for life in lives[handle] if life[0] <= one.start)
                     or sorted(lives[handle])[:1]
                 )
-                self._names[begun[-1][1]] = name
+                names[begun[-1][1]] = name
+        return cls(names, null)
 
     def get(self, key: tuple[int, ...]) -> str | None:
         return self._names.get(key)
@@ -172,19 +179,14 @@ def _about(row: Mapping[str, int]) -> dict[str, Any]:
     return {
         "uuid": f"GPU-{number}" if number.int else None,
         "bus": f"{row['pci_domain'] & 0xFFFFFFFF:04x}:{bus:02x}:{slot:02x}.0" if known else None,
-        "compute_major": _int32(row["major"]),
-        "compute_minor": _int32(row["minor"]),
-        "multiprocessors": _int32(row["multiprocessors"]) or None,
+        "compute_major": int32(row["major"]),
+        "compute_minor": int32(row["minor"]),
+        "multiprocessors": int32(row["multiprocessors"]) or None,
         "memory": _int64(row["memory"]) or None,
         "memory_bandwidth": _int64(row["memory_bandwidth"] * 1000) or None,
         "clock": _int64(row["clock"] * 1000) or None,
         "l2_size": _int64(row["l2_size"]) or None,
     }
-
-
-def _int32(value: int) -> int:
-    """Return the low half of a number as CUDA means it, which may be below 0: priorities are."""
-    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _int64(value: int) -> int:

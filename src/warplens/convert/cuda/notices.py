@@ -61,15 +61,18 @@ _NOTICES = {
     3: _Notice(
         "warning",
         "no-cupti",
-        "CUDA was not recorded in {where}: there is no CUPTI that fits the driver (CUDA {value}; looked for in {name}); install "
-        "nvidia-cuda-cupti of the driver's CUDA version into the program's environment, or name the library with --cupti",
+        "CUDA was not recorded in {where}: no CUPTI matches the driver (CUDA {value}; searched: "
+        "{name}); install "
+        "nvidia-cuda-cupti of the driver's CUDA version into the program's environment, or name "
+        "the library with --cupti",
         value=cuda_version,
         nameless="the usual places",
     ),
     4: _Notice(
         "warning",
         "cupti-busy",
-        "CUDA was not recorded in {where}: another tool has CUPTI ({name}; error {value}), and only one can on CUDA before 13.3; "
+        "CUDA was not recorded in {where}: another tool has CUPTI ({name}; error {value}), and "
+        "only one can on CUDA before 13.3; "
         "everything else was recorded. Run without that tool, or with --trace=nvtx",
         nameless="torch.profiler, Proton, nsys, ncu or a sanitizer, say",
     ),
@@ -82,8 +85,9 @@ _NOTICES = {
     6: _Notice(
         "warning",
         "cupti-stolen",
-        "another tool in {where} (torch.profiler, Proton, …) took CUPTI's records away: none came for {value}, not even that of a call "
-        "which the recording makes to see whether they come. What the GPU did since then is missing; run without that tool",
+        "another tool in {where} (torch.profiler, Proton, …) took CUPTI's records: none arrived for "
+        "{value}, not even for the recording's own test call. GPU work since then is missing; run "
+        "without that tool",
         value=_ms,
     ),
     7: _Notice(
@@ -96,14 +100,15 @@ _NOTICES = {
     8: _Notice(
         "info",
         "cupti-converted",
-        "times of CUDA in {where} were moved to our clock by an offset that is known to {value}, because the program used CUDA before the "
-        "recording began",
+        "times of CUDA in {where} were moved to warplens's clock by an offset with an error of "
+        "{value}, because the program used CUDA before the recording began",
         value=_ms,
     ),
     9: _Notice(
         "warning",
         "cupti-flush",
-        "CUPTI did not hand out the last records of {where} within {value} ms: what the GPU did last may be missing",
+        "CUPTI did not deliver the last records of {where} within {value} ms: the last GPU work may "
+        "be missing",
         value=lambda value: f"{value:,}",
     ),
     10: _Notice(
@@ -115,14 +120,16 @@ _NOTICES = {
     11: _Notice(
         "info",
         "cupti-gated",
-        "CUDA was watched in {where} all the time, with its cost, and only the windows were kept: with {value}, turning it on again loses "
+        "CUDA was watched in {where} all the time, with its cost, and only the windows were kept: "
+        "with {value}, turning it on again loses "
         "records",
         value=cupti_version,
     ),
     12: _Notice(
         "warning",
         "cupti-finalized",
-        "CUPTI shut itself down in {where} after a fatal error of the program ({name}; error {value} of CUPTI): what came later is missing",
+        "CUPTI shut itself down in {where} after a fatal error of the program ({name}; error {value} "
+        "of CUPTI): later records are missing",
         nameless="CUPTI does not say which",
     ),
 }
@@ -141,7 +148,7 @@ def notes(records: WideRecords | None, strings: Strings, pid: int) -> list[Note]
         where = f"process {pid}"
         notice = _NOTICES.get(number)
         if notice is None:
-            message = f"{where} notes about CUDA what this version of warplens cannot explain: notice {number}, {value} {name}".rstrip()
+            message = f"{where} has a CUDA notice that this version of warplens cannot explain: notice {number}, {value} {name}".rstrip()
             notice = _Notice("info", "cuda-notice", "")
         else:
             message = notice.text.format(value=notice.value(value), name=name or notice.nameless, where=where)
@@ -165,12 +172,15 @@ def odd(tally: Tally, lost: int, backtraces: int, pid: int) -> list[Note]:
     """
     losses = []
     if tally.damaged:
-        message = f"{counted(tally.damaged, 'record')} of CUDA with impossible times {was(tally.damaged)} left out (process {pid})"
+        message = (
+            f"{counted(tally.damaged, 'record')} of CUDA with impossible times "
+            f"{was(tally.damaged)} left out (process {pid})"
+        )
         losses.append(Note("warning", "damaged-records", "cuda", message=message, count=tally.damaged))
     if tally.early:
         message = (
-            f"{tally.early:,} pieces of GPU work began up to {_ms(tally.early_ns)} before the calls that asked for them (process {pid}): "
-            "the GPU's times are off by that, at least"
+            f"{tally.early:,} GPU operations began up to {_ms(tally.early_ns)} before their calls "
+            f"(process {pid}): the GPU's times are wrong by at least that"
         )
         losses.append(Note("warning", "gpu-before-launch", "cuda", message=message, count=tally.early))
     if lost:
@@ -178,7 +188,8 @@ def odd(tally: Tally, lost: int, backtraces: int, pid: int) -> list[Note]:
         losses.append(Note("warning", "lost-names", "cuda", message=message, count=lost))
     if backtraces:
         message = (
-            f"{counted(backtraces, 'call')} of process {pid} {was(backtraces)} long enough for --cudabacktrace, "
+            f"{counted(backtraces, 'call')} of process {pid} {was(backtraces)} long enough for "
+            "--cudabacktrace, "
             "but the stack could not be read"
         )
         losses.append(Note("info", "no-backtraces", "cuda", message=message, count=backtraces))

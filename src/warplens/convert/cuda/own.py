@@ -37,6 +37,6 @@ class OwnCalls:
 
 
 def own_calls(wide: Mapping[str, WideRecords]) -> OwnCalls | None:
-    """Return those of a spool; None where there are none."""
+    """Return those of a spool; None if there are none."""
     reads = wide.get("intrakernel_read")
     return OwnCalls(reads) if reads is not None else None

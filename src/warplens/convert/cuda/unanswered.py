@@ -134,7 +134,8 @@ def silent(
         late = start[(start > calls.last_end) & (spans.place(start) >= 0)]
         if len(late):
             message = (
-                f"process {pid} used CUDA without any call of it being recorded from then on: most likely another tool in the program took "
+                f"process {pid} used CUDA without any call of it being recorded from then on: most "
+                "likely another tool in the program took "
                 "CUPTI's records (torch.profiler, Proton, …); run without that tool"
             )
             return [
@@ -189,12 +190,13 @@ def notes(unanswered: Unanswered, explained: int, others: Sequence[Note], pid: i
         cause = (
             f"see {why}"
             if why
-            else "most likely another tool in the program took CUPTI (torch.profiler, Proton, …), or the GPU stopped at an error or was "
-            "not done; run without that tool, and see what the program says of errors"
+            else "most likely another tool in the program took CUPTI (torch.profiler, Proton, …), "
+            "or the GPU stopped at an error or had not finished; run without that tool, and "
+            "check the program's error messages"
         )
         message = (
-            f"{counted(unanswered.count, 'call')} of process {pid} succeeded, but the GPU work was not recorded ({what}); "
-            f"from the first of them on, kernels and copies are missing: {cause}"
+            f"{counted(unanswered.count, 'call')} of process {pid} succeeded, but their GPU work was "
+            f"not recorded ({what}); kernels and copies are missing from the first of them on: {cause}"
         )
         told.append(
             Note(
@@ -208,7 +210,8 @@ def notes(unanswered: Unanswered, explained: int, others: Sequence[Note], pid: i
         )
     if unanswered.late:
         message = (
-            f"the GPU work of the last {counted(unanswered.late, 'call')} (launches, copies, memory sets) of process {pid} is missing: "
+            f"the GPU work of the last {counted(unanswered.late, 'call')} (launches, copies, "
+            f"memory sets) of process {pid} is missing: "
             "it did not end in an orderly way, or still runs, and CUPTI had not given out all records"
         )
         told.append(Note("info", "late-work-missing", "cuda", message=message, count=unanswered.late))
@@ -224,7 +227,7 @@ def unflushed(unanswered: Unanswered, others: Sequence[Note], pid: int, flush_ms
         return []
     since = f"the last {flush_ms:,} ms" if flush_ms else "the time since CUPTI's buffers were last full"
     message = (
-        f"process {pid} did not end in an orderly way (a signal, or _exit), or still runs: what CUPTI had not given out by then, "
-        f"up to {since}, may be missing"
+        f"process {pid} ended by a signal or _exit, or still runs: records that CUPTI had not "
+        f"delivered, up to {since}, may be missing"
     )
     return [Note("info", "late-records-missing", "cuda", message=message)]

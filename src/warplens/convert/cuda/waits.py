@@ -51,7 +51,7 @@ def events(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     call = place.calls.find(correlation)
     untold = (start == 0) & (call >= 0)
     start[untold] = place.calls.start[call[untold]]
-    # Where nobody knows the time, only the number of the call says when.
+    # If nobody knows the time, only the number of the call says when.
     when = np.where(start > 0, start, LATEST)
     kept = ordered(good & place.calls.launched_inside(call, correlation, start=when, end=when), when)
     offsets, call, start = records.offsets()[kept], call[kept], start[kept]

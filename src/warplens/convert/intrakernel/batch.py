@@ -63,7 +63,7 @@ class Batch:
     def decoded(self) -> tuple[Decoded, Array] | None:
         """Return what all pieces hold, and the launch of each unit.
 
-        None where something is odd, and each has to be looked at alone.
+        None if something is odd, and each has to be looked at alone.
         """
         heads = np.stack([piece[: layout.HEADER_BYTES] for piece, _, _ in self.pieces]).view("<u4")
         units, slots, stride = (heads[:, word].astype(np.int64) for word in (_UNITS, _SLOTS, _STRIDE))

@@ -147,7 +147,7 @@ def _match_device(
 def _agreed(low: Int64Array, high: Int64Array, launch: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return the one offset at which most launches find a kernel.
 
-    Where that is one launch, or several offsets do, a doubt for none.
+    If that is one launch, or several offsets do, a doubt for none.
     """
     # Each pair of launch and kernel allows the offsets [low, high] between the clocks. A sweep over
     # their edges (+1 at a low, -1 at a high) counts the pairs that allow each offset. [0, 4], [3,

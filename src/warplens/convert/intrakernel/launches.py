@@ -19,7 +19,7 @@ _MOST_SPAN = 1 << 40  # ns: units that ran longer are damage
 
 @dataclass
 class Launches:
-    """Rows of both records, side by side; `read` is -1 where there is none."""
+    """Rows of both records, side by side; `read` is -1 if there is none."""
 
     noted: npt.NDArray[Any]
     reads: npt.NDArray[Any]
@@ -34,7 +34,7 @@ class Launches:
         return self.noted["start"].astype(np.int64)
 
     def of_read(self, name: str, nothing: int = 0) -> Int64Array:
-        """Return a field of what was read, `nothing` where nothing was."""
+        """Return a field of what was read, `nothing` if nothing was."""
         values = np.append(self.reads[name].astype(np.int64), nothing)
         return values[self.read]
 
@@ -62,7 +62,7 @@ class Launches:
 
 
 def read_launches(noted: WideRecords | None, reads: WideRecords | None, spans: Spans) -> Launches | None:
-    """Return the launches within the windows; None where there are none."""
+    """Return the launches within the windows; None if there are none."""
     if noted is None:
         return None
     mine = noted.rows(noted.offsets())

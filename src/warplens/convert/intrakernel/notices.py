@@ -22,29 +22,32 @@ _RESULTS = {
     0: (
         "warning",
         "intrakernel-not-read",
-        "their buffers were never read, because the process was killed or its recording ended first; end it in an orderly way, or call "
+        "their buffers were never read, because the process was killed or its recording ended "
+        "first; end it in an orderly way, or call "
         "store() or close() of the buffer sooner",
     ),
     kernel_buffers.UNREADABLE: (
         "warning",
         "intrakernel-unreadable",
-        "their buffers could not be read (error {value}): the memory or its context was gone; close() a buffer before its memory goes",
+        "their buffers could not be read (error {value}): the memory or its context was freed; call "
+        "close() of a buffer before its memory is freed",
     ),
     kernel_buffers.NO_BUFFER: (
         "warning",
         "intrakernel-no-buffer",
-        "what lay at their buffers' addresses was no buffer (its first word is {value:#x}): the memory was used for something else",
+        "the memory at their buffers' addresses was not a buffer (first word: {value:#x}): it was reused",
     ),
     kernel_buffers.LIMIT: (
         "warning",
         "intrakernel-limit",
-        "{value:,} bytes of buffers were stored already, and no more are of one process: record fewer launches (a capture range), sample "
-        "blocks, or take fewer slots",
+        "{value:,} bytes of buffers were stored already, the limit per process: record fewer "
+        "launches (a capture range), sample blocks, or use fewer slots",
     ),
     kernel_buffers.NO_SPACE: (
         "error",
         "intrakernel-no-space",
-        "the spool could not take all that they wrote: name a directory with more room with --spool-dir, or allow more with --max-size",
+        "the spool could not take all that they wrote: name a directory with more room with "
+        "--spool-dir, or allow more with --max-size",
     ),
     kernel_buffers.NOT_AWAITED: (
         "warning",
@@ -116,13 +119,19 @@ def _lost(launches: Launches, tally: Tally, where: str) -> list[Note]:
     units = tally.units_lost(launches)
     if units.any():
         room = int((launches.of_read("room") + units).max())
-        message = f"{counted(int(units.sum()), 'warp')} of {where} found no place in the buffer; units={room} would have held all"
+        message = (
+            f"{counted(int(units.sum()), 'warp')} of {where} found no place in the buffer; "
+            f"units={room} would have held all"
+        )
         notes.append(
             Note("warning", "intrakernel-units-lost", _SOURCE, message=message, count=int(units.sum()))
         )
     if tally.unended.any():
         count = int(tally.unended.sum())
-        message = f"{counted(count, 'warp')} of {where} left the kernel without finish(): the last records may be missing"
+        message = (
+            f"{counted(count, 'warp')} of {where} left the kernel without finish(): the last "
+            "records may be missing"
+        )
         notes.append(Note("info", "intrakernel-unended", _SOURCE, message=message, count=count))
     if tally.surplus:
         message = (
@@ -131,10 +140,16 @@ def _lost(launches: Launches, tally: Tally, where: str) -> list[Note]:
         )
         notes.append(Note("info", "intrakernel-keep", _SOURCE, message=message, count=tally.surplus))
     if tally.garbled:
-        message = f"{counted(tally.garbled, 'in-kernel record')} of {where} cannot belong to the launch and {was(tally.garbled)} left out"
+        message = (
+            f"{counted(tally.garbled, 'in-kernel record')} of {where} cannot belong to the launch "
+            f"and {was(tally.garbled)} left out"
+        )
         notes.append(Note("warning", "intrakernel-garbled", _SOURCE, message=message, count=tally.garbled))
     if tally.broken:
-        message = f"{tally.broken:,} pieces of in-kernel buffers of {where} are damaged or gone (--keep-last); they were left out"
+        message = (
+            f"{tally.broken:,} chunks of in-kernel buffers of {where} are damaged or were dropped "
+            "(--keep-last)"
+        )
         notes.append(Note("warning", "intrakernel-damaged", _SOURCE, message=message, count=tally.broken))
     return notes
 
@@ -146,8 +161,8 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
         mine = merged.how == merging.KERNEL
         typical, worst = int(np.median(merged.uncertainty[mine])), int(merged.uncertainty[mine].max())
         message = (
-            f"{count[merging.KERNEL]:,} in-kernel launches of {where} lie inside their kernels; their times are known to {typical:,} ns "
-            f"(at worst {worst:,} ns)"
+            f"{counted(count[merging.KERNEL], 'in-kernel launch')} of {where} matched a kernel; times are off "
+            f"by {typical:,} ns (at worst {worst:,} ns)"
         )
         notes.append(
             Note("info", "intrakernel-merged", _SOURCE, message=message, count=count[merging.KERNEL])
@@ -155,9 +170,9 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
     if count[merging.NEIGHBOURS]:
         message = (
             f"{counted(int(count[merging.NEIGHBOURS]), 'in-kernel launch')} of {where} without a "
-            "kernel that it surely is (graphs recorded as "
-            "a whole, launches by another thread, several kernels in one launch, or kernels that were not recorded): their times rest on "
-            "the launches beside them"
+            "certain kernel (graphs recorded as a whole, launches by another thread, several kernels "
+            "in one launch, or kernels that were not recorded): their times come from neighbouring "
+            "launches"
         )
         notes.append(
             Note("info", "intrakernel-unmatched", _SOURCE, message=message, count=count[merging.NEIGHBOURS])
@@ -169,8 +184,9 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
             off = merged.uncertainty[mine]
             rough = int(np.median(off)) > _ROUGH and reason == why
             message = (
-                f"{len(off):,} in-kernel launches of {where} stand where the host launched and awaited them, for {reason}: their times "
-                f"are known to {int(np.median(off)):,} ns (at worst {int(off.max()):,} ns), those of one launch exactly to another"
+                f"{counted(len(off), 'in-kernel launch')} of {where} got the host's times of launch and wait, "
+                f"because {reason}: times are off by {int(np.median(off)):,} ns (at worst "
+                f"{int(off.max()):,} ns); within one launch they are exact"
             )
             notes.append(
                 Note(
@@ -189,6 +205,9 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
         notes.append(Note("warning", "intrakernel-odd", _SOURCE, message=message, count=merged.odd))
     for device, step in merged.ticks.items():
         if step > _COARSE and device >= 0:
-            message = f"the timer of GPU {device} in {where} ticks every {step:,} ns: shorter regions need clock='clock'"
+            message = (
+                f"the timer of GPU {device} in {where} ticks every {step:,} ns: shorter regions "
+                "need clock='clock'"
+            )
             notes.append(Note("info", "intrakernel-coarse", _SOURCE, message=message))
     return notes

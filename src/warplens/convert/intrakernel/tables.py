@@ -96,7 +96,7 @@ class IntrakernelTables:
         return self._notes
 
     def _regions(self, launches: Launches, kernels: dict[str, Int64Array], merged: Merged) -> Tally:
-        tally = Tally(len(launches))
+        tally = Tally.of(len(launches))
         regions = Regions(self._process, self._first, self._write, clock=self._clock)
         gather = Gather(self._places(launches, kernels, merged), regions, tally)
         pieces = self._spool.pieces

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,24 +14,37 @@ from warplens.convert.intrakernel.launches import Launches
 class Tally:
     """Sums over the buffers of all launches, one place for each launch."""
 
-    count: InitVar[int]
-    mode: list[str | None] = field(init=False)
-    clock: list[str | None] = field(init=False)
-    units: Int64Array = field(init=False)
-    events: Int64Array = field(init=False)
-    dropped: Int64Array = field(init=False)
-    unended: Int64Array = field(init=False)
-    needed: Int64Array = field(init=False)
-    sampled: Int64Array = field(init=False)
-    wanted: Int64Array = field(init=False)  # slices that its warps requested, where there were fewer
+    mode: list[str | None]
+    clock: list[str | None]
+    units: Int64Array
+    events: Int64Array
+    dropped: Int64Array
+    unended: Int64Array
+    needed: Int64Array
+    sampled: Int64Array
+    wanted: Int64Array  # slices that its warps requested, where there were fewer
     surplus: int = 0  # events beyond those that were requested
     garbled: int = 0
     broken: int = 0  # pieces that are no buffers
 
-    def __post_init__(self, count: int) -> None:
-        self.mode, self.clock = [None] * count, [None] * count
-        for name in ("units", "events", "dropped", "unended", "needed", "sampled", "wanted"):
-            setattr(self, name, np.zeros(count, np.int64))
+    @classmethod
+    def of(cls, count: int) -> Tally:
+        """Return sums of 0 for a number of launches."""
+
+        def zeros() -> Int64Array:
+            return np.zeros(count, np.int64)
+
+        return cls(
+            [None] * count,
+            [None] * count,
+            zeros(),
+            events=zeros(),
+            dropped=zeros(),
+            unended=zeros(),
+            needed=zeros(),
+            sampled=zeros(),
+            wanted=zeros(),
+        )
 
     def units_lost(self, launches: Launches) -> Int64Array:
         """Return how many warps of each launch found no slice."""

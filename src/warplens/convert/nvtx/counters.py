@@ -37,7 +37,7 @@ class Counters:
 
     first: int
     process: int
-    definitions: Definitions
+    scopes: Scopes
     schemas: Schemas
     domains: Domains
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -46,11 +46,15 @@ class Counters:
     _single: dict[tuple[int, int, str], int] = field(default_factory=dict)
     _told: dict[tuple[int, int], Definition] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self._scopes = Scopes(self.definitions)
-        self._told = {(one.domain, one.id): one for one in self.definitions.of("counter")}
-        for place, one in self._told.items():
-            self._made[place] = self._define(one)
+    @classmethod
+    def of(
+        cls, first: int, process: int, definitions: Definitions, *, schemas: Schemas, domains: Domains
+    ) -> Counters:
+        """Return the defined counters of a process."""
+        counters = cls(first, process, Scopes(definitions), schemas, domains)
+        counters._told |= {(one.domain, one.id): one for one in definitions.of("counter")}
+        counters._made |= {place: counters._define(one) for place, one in counters._told.items()}
+        return counters
 
     def get(self, domain: int, number: int) -> Counter | None:
         """Return a defined counter: of its domain, or of the default one."""
@@ -106,7 +110,7 @@ class Counters:
             "type": kind,
         }
         if one is not None:
-            scope = self._scopes.path(one.domain, one.number("scope") or 0)
+            scope = self.scopes.path(one.domain, one.number("scope") or 0)
             row |= {
                 "description": one.text("description"),
                 "scope": scope,

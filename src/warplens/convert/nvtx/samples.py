@@ -183,7 +183,7 @@ class Samples:
 
 
 def _values(column: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """Return the values of a column, 0 where there is none, and where there are some."""
+    """Return the values of a column, 0 if there is none, and where there are some."""
     return column.fill_null(0).to_numpy(), column.is_valid().to_numpy(zero_copy_only=False)
 
 

@@ -20,17 +20,21 @@ _KINDS = {1: "static", 2: "dynamic", 3: "union", 4: "union"}
 class Schemas:
     """The schemas and enumerations of one process; a later definition of the same number wins."""
 
-    def __init__(self, first: int, definitions: Definitions) -> None:
-        self._keys: dict[tuple[int, int], int] = {}
-        self._made: dict[tuple[int, int], Definition] = {}
+    def __init__(
+        self, keys: dict[tuple[int, int], int], definitions: dict[tuple[int, int], Definition]
+    ) -> None:
+        self._keys, self._made = keys, definitions
         self._layouts: dict[tuple[int, int], Element | None] = {}
         self.strings: dict[
             tuple[int, int], dict[int, str]
         ] = {}  # of registered strings in payloads: handle -> text
         self.unreadable: dict[str, int] = {}  # why -> how many
-        for one in definitions.of("schema", "enum"):
-            self._keys.setdefault((one.domain, one.id), first + len(self._keys))
-            self._made[one.domain, one.id] = one
+
+    @classmethod
+    def of(cls, first: int, definitions: Definitions) -> Schemas:
+        """Return those that a process defined; their keys count from `first`."""
+        made = {(one.domain, one.id): one for one in definitions.of("schema", "enum")}
+        return cls({place: first + number for number, place in enumerate(made)}, made)
 
     def find(self, domain: int, number: int) -> tuple[int, int] | None:
         """Return domain and number under which a schema was registered.

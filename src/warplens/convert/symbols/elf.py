@@ -52,7 +52,7 @@ class Section:
 class Elf:
     """An ELF file of 64 bits, little-endian.
 
-    Raises BadElf, or OSError where it cannot be opened.
+    Raises BadElf, or OSError if it cannot be opened.
     """
 
     def __init__(self, source: Path | bytes) -> None:
@@ -79,7 +79,7 @@ class Elf:
             names,
         ) = _HEADER.unpack_from(self._data)
         if magic != b"\x7fELF" or (bits, order) != (2, 1):
-            raise BadElf("it is no ELF file of 64 bits, little-endian")
+            raise BadElf("it is not a 64-bit little-endian ELF file")
         self._segments = (segments, count) if segments else (0, 0)
         self._sections_at = (sections, number, names) if size == _SECTION.size else (0, 0, 0)
 
@@ -123,7 +123,7 @@ class Elf:
         return segments
 
     def section(self, name: str) -> Section | None:
-        """Return the section called `name`, None where there is none with anything in it."""
+        """Return the section called `name`, None if there is none with anything in it."""
         return next((section for section in self.sections if section.name == name and section.size), None)
 
     def contents(self, section: Section) -> memoryview:

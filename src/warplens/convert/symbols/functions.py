@@ -96,9 +96,9 @@ class Functions:
         return readable(min(names, key=lambda name: names[name]))
 
     def unnamed(self, address: int) -> int | None:
-        """Return the begin of the function without a symbol around `address`, by the unwind table.
+        """Return the start of the function without a symbol around `address`, by the unwind table.
 
-        None where that is silent.
+        None if that is silent.
         """
         if self._starts is None:
             self._starts = function_starts(self._files[0])
@@ -136,12 +136,12 @@ def readable(name: str) -> str:
 def open_all(path: Path, build_id: str | None) -> list[Elf]:
     """Open a file and what else has symbols of it.
 
-    Raises BadElf where its build id is another one, OSError.
+    Raises BadElf if its build id is another one, OSError.
     """
     file = Elf(path)
     if file.build_id != build_id:
         file.close()
-        raise BadElf("it is not the file that ran: its build id is another one")
+        raise BadElf("it is not the file that ran: its build id differs")
     return [file, *([] if file.section(".symtab") else _others(file))]
 
 

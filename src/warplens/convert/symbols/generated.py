@@ -1,6 +1,6 @@
 """Names of code that a program made while it ran: of `perf-PID.map`, and of jitdump files (`jit-PID.dump`).
 
-oneDNN, V8 (Node.js), Java agents, LuaJIT and CPython (`-X perf`, `-X perf_jit`) write one of them for perf, where they are asked to.
+oneDNN, V8 (Node.js), Java agents, LuaJIT and CPython (`-X perf`, `-X perf_jit`) write one of them for perf, if they are asked to.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Generated:
         self._end = np.array([piece[0] + piece[1] for piece in ordered], np.uint64)
 
     def find(self, addresses: Int64Array) -> list[str | None]:
-        """Return the name of the code at each address, None where there is none."""
+        """Return the name of the code at each address, None if there is none."""
         asked = addresses.astype(np.uint64)
         place = np.searchsorted(self._start, asked, side="right") - 1
         return [
@@ -61,7 +61,7 @@ def generated_by(process: Process, paths: Iterable[str]) -> Generated:
 
     From its map, and from the jitdump files among its mapped `paths`.
 
-    Nothing where it ran on another machine, or before this one was started again. Files from before the process are of another one with its
+    Nothing if it ran on another machine, or before this one was started again. Files from before the process are of another one with its
     number.
     """
     if not process.pid or process.boot_id != this_boot():

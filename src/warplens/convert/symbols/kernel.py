@@ -18,7 +18,7 @@ Places = npt.NDArray[np.uint64]
 KERNEL = "[kernel]"
 _FARTHEST = (
     1 << 20
-)  # bytes from the begin of a function: what is farther from it belongs to nothing that has a name
+)  # bytes from the start of a function: what is farther from it belongs to nothing that has a name
 
 
 class Function(NamedTuple):
@@ -43,7 +43,7 @@ class KernelSymbols:
         return len(self._text) and self._look(np.empty(0, np.uint64))[0]
 
     def find(self, addresses: npt.NDArray[np.uint64]) -> list[Function | None]:
-        """Return the function that each address is in, None where that is not known.
+        """Return the function that each address is in, None if that is not known.
 
         Of several names of a function, the one that is known best: no stand-in, known to other files, few underscores.
         """
@@ -87,7 +87,7 @@ def read_symbols(path: Path = Path("/proc/kallsyms")) -> KernelSymbols:
 
 
 def this_boot(path: Path = Path("/proc/sys/kernel/random/boot_id")) -> str | None:
-    """Return the id of this start of this machine; None where there is none."""
+    """Return the id of this start of this machine; None if there is none."""
     try:
         return path.read_text(encoding="ascii").strip() or None
     except (OSError, ValueError):

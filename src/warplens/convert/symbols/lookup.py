@@ -62,7 +62,8 @@ class Symbols:
         if not any(functions) and not self._kernel:
             self._miss(
                 KERNEL,
-                "/proc/kallsyms hides them from this user (sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1 shows them)",
+                "/proc/kallsyms hides them from this user (sysctl kernel.kptr_restrict=0 "
+                "kernel.perf_event_paranoid=1 shows them)",
                 [],
             )
             return nothing
@@ -77,7 +78,7 @@ class Symbols:
         for why, paths in sorted(self._missing.items()):
             paths.sort()
             some = ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
-            message = f"native code of {some} has the name of its file alone: {why}"
+            message = f"native code of {some} only has the name of its file: {why}"
             missing.append(Note("info", "no-symbols", "report", message=message, count=len(paths)))
         return missing
 

@@ -17,7 +17,7 @@ def microseconds(ns: int) -> str:
 
 
 def arguments(column: pa.Array, write: Callable[[Any], str]) -> list[str]:
-    """Write each value as an argument, empty where null; empty altogether where all are null."""
+    """Write each value as an argument, empty if null; empty altogether where all are null."""
     if column.null_count == len(column):
         return []
     filled = pc.fill_null(column, pa.scalar(0).cast(column.type)) if column.null_count else column

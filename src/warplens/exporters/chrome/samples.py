@@ -22,7 +22,7 @@ _AT_ONCE = 1 << 16  # as Python objects
 def stacks_and_samples(report: Report) -> Iterator[str]:
     """Yield the members `stackFrames` and `samples` of the document, a comma before each.
 
-    Nothing where there are no samples.
+    Nothing if there are no samples.
     """
     if not report.tables["samples"]:
         return

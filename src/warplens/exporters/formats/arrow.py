@@ -1,14 +1,16 @@
 """One table of a report as an Arrow IPC file (Feather).
 
-For pandas, Polars, R and others that map it into memory.
+For pandas, Polars, R and other tools that map it into memory.
 
 ## What maps to what
-- `-t arrow:table=kernels`: the rows of that table (`nvtx_ranges` where none is named), in the order of the report, with its columns,
-  their types and, as metadata of the fields, what they mean. Times of several hosts are on one clock. Dictionaries are texts.
-- `--filter-time`, `--filter-nvtx` and `--window` choose rows.
+- `-t arrow:table=kernels`: the rows of that table (default: `nvtx_ranges`) in the order of the
+  report, with its columns and types. The metadata of the fields holds their meaning. Times of
+  several hosts are on one clock. Dictionaries become texts.
+- `--filter-time`, `--filter-nvtx` and `--window` select rows.
 
 ## What is lost
-The other tables. A report itself is a folder of Parquet files, which needs no export: `NAME.warplens/tables/`.
+The other tables. A report itself is a folder of Parquet files, which needs no export:
+`NAME.warplens/tables/`.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from warplens.report import Report
 
 SUFFIX = ".arrow"
-LOSES: tuple[Loss, ...] = ("all tables but one",)
+LOSES: tuple[Loss, ...] = ("all tables except one",)
 
 
 def write(report: Report, out: Path, *, table: str = "nvtx_ranges") -> None:
@@ -34,7 +36,7 @@ def write(report: Report, out: Path, *, table: str = "nvtx_ranges") -> None:
     Args:
         report: the report.
         out: the file.
-        table: which one, e.g. `kernels`.
+        table: name of the table, e.g. `kernels`.
     """
     wanted = schema_of(table)
     with pa.OSFile(str(out), "wb") as sink, pa.ipc.new_file(sink, wanted) as writer:

@@ -1,27 +1,36 @@
 """Chrome trace event JSON, for chrome://tracing, Perfetto, speedscope and many scripts.
 
 ## What maps to what
-- A process and a thread: `pid` and `tid`, with metadata events for their names.
-- Push/pop ranges: complete events (`X`). Those that cross another domain's ranges: on a separate thread, named after it.
-- Start/end ranges: async events (`b`, `e`), told apart by their id.
-- Tasks (asyncio, trio, generators): separate threads, named after them, sorted behind the thread they were first seen on.
+- Processes and threads: `pid` and `tid`, with metadata events for their names.
+- Push/pop ranges: complete events (`X`). Ranges that cross another domain's ranges: on a separate
+  thread, named after it.
+- Start/end ranges: async events (`b`, `e`), distinguished by their id.
+- Tasks (asyncio, trio, generators): separate threads with the tasks' names, sorted behind the
+  thread that first ran them.
 - Marks: instants (`i`) of their thread or task.
-- Counters: counter events (`C`) of their process, the unit behind the name; those of changes (`delta`) are summed up.
-- CUDA API calls: a thread `NAME CUDA API` of their process. Each GPU of a process: a separate process with a thread for each stream
-  (kernels, and graphs where no kernel is shown), for its copies by direction, memsets and graphs. Arrows (`s`, `f`) lead from a call
-  to the first piece of work that it started. Waits, unified memory and overhead of the recording: threads. Details: `args`.
-- What kernels recorded inside (`warplens.intrakernel`): threads of their GPU, `Inside NAME #LAUNCH` for the launch and `… SM 3 Warp 0`
-  for each warp that an SM has room for, those that cross on further ones; marks are instants, payload and block are in `args`.
-- The CPU side: threads `NAME State`, `NAME Python` (exceptions and warnings are instants), `NAME Imports`, `NAME GC`, `NAME GIL`,
-  `NAME OS calls`, … of their process, with details in `args`.
-- Samples of threads that ran: `stackFrames` and `samples`, which chrome://tracing shows; a sample's weight is how many there were.
+- Counters: counter events (`C`) of their process, with the unit after the name. Counters of changes
+  (`delta`) are summed.
+- CUDA API calls: a thread `NAME CUDA API` of their process. Each GPU of a process: a separate
+  process, with threads for its streams (kernels, and graphs without visible kernels), its copies by
+  direction, memsets and graphs. Arrows (`s`, `f`) lead from a call to the first operation that it
+  started. Waits, unified memory and overhead of the recording: threads. Details: `args`.
+- Regions inside kernels (`warplens.intrakernel`): threads of their GPU, `Inside NAME #LAUNCH` for
+  the launch and `… SM 3 Warp 0` for each warp slot of an SM. Crossing regions are on additional
+  threads. Marks are instants; payload and block are in `args`.
+- The CPU side: threads `NAME State`, `NAME Python` (exceptions and warnings are instants),
+  `NAME Imports`, `NAME GC`, `NAME GIL`, `NAME OS calls`, … of their process, with details in
+  `args`.
+- Samples of running threads: `stackFrames` and `samples`, which chrome://tracing shows. The weight
+  is the number of samples.
 - Collectives, MPI, OpenMP, OpenACC and system calls: threads, with details in `args`.
-- GPU memory, tensors and GPU metrics: counter events, the latter of a process for each device.
-- Domain (`nvtx` for the default one) and category: `cat`, comma-separated. Payload, colour, and what is unusual: `args`; what was
-  given with the end of a range is its `end payload`.
+- GPU memory, tensor memory and GPU metrics: counter events; metrics are in a process for each
+  device.
+- Domain (`nvtx` for the default one) and category: `cat`, comma-separated. Payload, colour and
+  unusual properties: `args`. A payload that was given at the end of a range is its `end payload`.
 
 ## What is lost
-See LOSES. Times are microseconds with three decimals, counted from the begin of the report, so that no ns is lost.
+See LOSES. Times are microseconds with three decimals, counted from the start of the report: no ns
+is lost.
 """
 
 from __future__ import annotations
@@ -53,7 +62,7 @@ if TYPE_CHECKING:
 SUFFIX = ".trace.json"
 LOSES: tuple[Loss, ...] = (
     (
-        "colours are kept as an argument, viewers pick their own",
+        "colours: viewers choose their own, an argument keeps them",
         "nvtx_ranges.color",
         "nvtx_marks.color",
     ),
@@ -62,37 +71,37 @@ LOSES: tuple[Loss, ...] = (
         "nvtx_ranges.end_thread",
     ),
     (
-        "the payloads of counter samples, when a counter had no value, and what holds between its samples",
+        "payloads of counter samples, times without a value, and values between samples",
         "nvtx_counter_samples",
     ),
     (
-        "the range that was open where a task was made",
+        "the range that was open when a task was created",
         "tasks",
     ),
     (
-        "named objects and what was done to them, layouts of payloads",
+        "named objects and operations on them, payload layouts",
         "nvtx_objects",
         "nvtx_schemas",
     ),
-    "clocks: times count from the begin of the report, which is in `otherData`",
+    "clocks: times count from the start of the report, which is in `otherData`",
     (
-        "of an API call that started several pieces of GPU work, the arrows to all but the first",
+        "arrows from an API call to its second and later operations",
         "kernels",
         "graphs",
     ),
     (
-        "single allocations of GPU memory and of tensors, shapes and numbers of operations",
+        "single allocations of GPU memory and tensors, shapes and numbers of operations",
         "gpu_memory",
         "tensor_memory",
         "ops",
     ),
     (
-        "numbers that frameworks gave to API calls, mangled names of kernels",
+        "framework ids of API calls, mangled kernel names",
         "external_ids",
         "kernels.mangled",
     ),
     (
-        "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls, API calls and operations",
+        "samples of waiting threads, and Python samples if there are native ones; stacks of OS calls, API calls and operations",
         "samples",
         "osrt.stack",
         "cuda_api.stack",
@@ -100,7 +109,7 @@ LOSES: tuple[Loss, ...] = (
     ),
     "diagnostics and targets",
     (
-        "of what kernels recorded inside, the warps beyond the first 8,000 rows, drops and clocks",
+        "regions inside kernels: warps after the first 8,000 rows, drops and clocks",
         "intrakernel_launches",
     ),
 )
@@ -199,7 +208,7 @@ def _counters(report: Report, tracks: Tracks) -> Iterator[list[str]]:
     for counter in known:
         if counter.process not in pids:
             raise ReportError(
-                f"{report.path} is broken: the counter {counter.name} is of no process of the report"
+                f"{report.path} is broken: the counter {counter.name} belongs to no process of the report"
             )
         name = f"{counter.name} ({counter.unit})" if counter.unit else counter.name
         heads.append(
@@ -278,7 +287,7 @@ def _heads(batch: pa.RecordBatch) -> Iterator[str]:
 
 
 def _args(batch: pa.RecordBatch, payloads: list[str]) -> Iterator[str]:
-    """The `args` of each row, with a leading comma; empty where there is nothing to say."""
+    """The `args` of each row, with a leading comma; empty if there is nothing to say."""
     columns = [payloads]
     for name, write in _ARGS:
         texts = arguments(batch.column(name), write)
@@ -302,7 +311,7 @@ def _args(batch: pa.RecordBatch, payloads: list[str]) -> Iterator[str]:
 
 
 def _payloads(report: Report, kind: str, batch: pa.RecordBatch) -> list[str]:
-    """The structured payloads of each row as arguments; empty altogether where there are none."""
+    """The structured payloads of each row as arguments; empty altogether if there are none."""
     ids = values(batch, "id", -1)
     payloads = carried(report, kind, ids, shape=_payload)
     return [payloads.get(id, "") for id in ids.tolist()] if payloads else []

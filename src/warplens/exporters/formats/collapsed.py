@@ -1,14 +1,15 @@
 """Collapsed stacks, one a line, for flamegraph.pl, inferno, speedscope and scripts.
 
 ## What maps to what
-- A line is `PROCESS;THREAD;OUTERMOST;…;INNERMOST COUNT`: how many samples found the thread so. Equal lines are one.
-- A frame is `FUNCTION (FILE)`, of native code `FUNCTION (LIBRARY)`, as `FUNCTION (FILE:LINE)` with `lines`. Those of the kernel end
-  in `_[k]`, as flamegraph.pl colours them.
-- A `;` in a name becomes `:`, a line break a space.
-- A process has its id behind its name where the report has several of them.
+- Each line is `PROCESS;THREAD;OUTERMOST;…;INNERMOST COUNT`, with the number of samples of that
+  stack. Equal lines are combined.
+- A frame is `FUNCTION (FILE)`, `FUNCTION (LIBRARY)` for native code, or `FUNCTION (FILE:LINE)` with
+  `lines`. Kernel frames end in `_[k]`, which flamegraph.pl colours.
+- `;` in a name becomes `:`, a line break becomes a space.
+- If the report has several processes, the process id follows the name.
 
 ## What is lost
-See LOSES. Round trip: the counts of the lines add up to those of the samples.
+See LOSES. Round trip: the counts of the lines add up to the number of samples.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
 SUFFIX = ".collapsed.txt"
 LOSES: tuple[Loss, ...] = (
-    "when samples were taken, and for how long each stands: they are counted",
-    "all but samples of one kind: `:kind=python` or `:kind=native` says which, `:wall` adds threads that waited",
-    "the folders that files are in",
+    "times and weights of samples: samples are counted",
+    "everything except samples of one kind: `:kind=python` or `:kind=native` selects it, `:wall` adds waiting threads",
+    "folders of files",
 )
 
 
@@ -47,11 +48,11 @@ def write(
     Args:
         report: the report.
         out: the file.
-        kind: which samples: python, native, auto (native ones where there are any), or osrt: calls of the C library that have a stack;
-            or tasks: of asyncio.
-        wall: also Python samples of threads that waited.
-        lines: keep the lines of a function apart.
-        selection: which part of the report.
+        kind: samples to export: python, native, auto (native ones if there are any), osrt (C
+            library calls that have a stack) or tasks (of asyncio).
+        wall: include Python samples of waiting threads.
+        lines: distinguish the lines of a function.
+        selection: the part to export.
     """
     which = wanted(report, kind, wall)
     labels, threads = Labels.of(report, lines=lines), ProfileThreads(report)

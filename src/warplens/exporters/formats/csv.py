@@ -1,10 +1,10 @@
 """One table of a report as CSV, for spreadsheets and scripts.
 
 ## What maps to what
-- `-t csv:table=kernels`: the rows of that table (`nvtx_ranges` where none is named), in the order of the report, below a line with the
-  names of its columns. Times are ns. Bytes (of payloads) are hexadecimal.
-- `--filter-time`, `--filter-nvtx` and `--window` choose rows. `warplens stats -f csv` writes computed tables, `warplens query -f csv` what
-  a SELECT finds.
+- `-t csv:table=kernels`: the rows of that table (default: `nvtx_ranges`) in the order of the
+  report, after a line with the column names. Times are ns. Bytes (of payloads) are hexadecimal.
+- `--filter-time`, `--filter-nvtx` and `--window` select rows. `warplens stats -f csv` writes
+  computed tables, `warplens query -f csv` the result of a SELECT.
 
 ## What is lost
 See LOSES.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from warplens.report import Report
 
 SUFFIX = ".csv"
-LOSES: tuple[Loss, ...] = ("all tables but one", "the types of columns")
+LOSES: tuple[Loss, ...] = ("all tables except one", "column types")
 
 
 def write(report: Report, out: Path, *, table: str = "nvtx_ranges") -> None:
@@ -34,7 +34,7 @@ def write(report: Report, out: Path, *, table: str = "nvtx_ranges") -> None:
     Args:
         report: the report.
         out: the file.
-        table: which one, e.g. `kernels`.
+        table: name of the table, e.g. `kernels`.
     """
     wanted = schema_of(table)
     written = pa.schema(

@@ -1,19 +1,23 @@
 """PyTorch profiler (Kineto) traces.
 
-For Holistic Trace Analysis, TraceLens and other tools that read those.
+For Holistic Trace Analysis, TraceLens and other tools that read these traces.
 
 ## What maps to what
-- NVTX ranges: `user_annotation`, and on each stream that they launched work on `gpu_user_annotation`; those of the domain `pytorch`:
-  `cpu_op`, with shapes, strides, types, values and sequence numbers of its inputs where they are known; `fwdbwd` and `Fwd thread id` lead
-  from a forward operation to its backward ones.
-- Training steps: `ProfilerStep#N`, which most of these tools need. A report without ranges of that name gets them from its own steps
-  (`step`, `iteration`, …).
-- CUDA API calls: `cuda_runtime`, `cuda_driver`. What GPUs did: `kernel`, `gpu_memcpy`, `gpu_memset`, with device, stream and sizes. Arrows
-  (`ac2g`) and `correlation` lead from a call to its work, `External id` from both to the innermost range around the call.
-- Waits: `cuda_sync`. Calls of Python that were traced: `python_function`. Tensors: `[memory]`. NVTX marks: instants.
-- Collectives: arguments of their kernel. Devices: `deviceProperties`; rank and number of ranks: `distributedInfo`.
-- A trace is of one rank: a report with several processes that used a GPU becomes a file for each (`run.rank0.pt.trace.json`);
-  `-t kineto:pid=4711` writes one of them.
+- NVTX ranges: `user_annotation`, and `gpu_user_annotation` on each stream with work that they
+  launched. Ranges of the domain `pytorch`: `cpu_op`, with shapes, strides, types, values and
+  sequence numbers of their inputs if known. `fwdbwd` and `Fwd thread id` lead from a forward
+  operation to its backward ones.
+- Training steps: `ProfilerStep#N`, which most of these tools need. A report without ranges of that
+  name gets them from its own steps (`step`, `iteration`, …).
+- CUDA API calls: `cuda_runtime`, `cuda_driver`. GPU work: `kernel`, `gpu_memcpy`, `gpu_memset`,
+  with device, stream and sizes. Arrows (`ac2g`) and `correlation` lead from a call to its work,
+  `External id` from both to the innermost range around the call.
+- Waits: `cuda_sync`. Traced Python calls: `python_function`. Tensors: `[memory]`. NVTX marks:
+  instants.
+- Collectives: arguments of their kernel. Devices: `deviceProperties`. Rank and number of ranks:
+  `distributedInfo`.
+- A trace holds one rank. A report with several processes that used a GPU becomes one file per
+  process (`run.rank0.pt.trace.json`); `-t kineto:pid=4711` writes one of them.
 
 ## What is lost
 See LOSES. Times are microseconds with three decimals since `baseTimeNanoseconds`.
@@ -42,11 +46,11 @@ if TYPE_CHECKING:
 SUFFIX = ".pt.trace.json"
 LOSES: tuple[Loss, ...] = (
     (
-        "processes that used no GPU, where others did",
+        "processes without GPU work, if others have some",
         "kernels",
     ),
     (
-        "domains, categories, colours and payloads of NVTX ranges; which of them are start/end ranges, or of a task",
+        "domains, categories, colours, payloads, style and tasks of NVTX ranges",
         "nvtx_ranges",
     ),
     (
@@ -60,7 +64,7 @@ LOSES: tuple[Loss, ...] = (
         "mpi_events",
     ),
     (
-        "GPU memory and metrics, unified memory, CUDA graphs as a whole, CUDA events, overhead, what kernels recorded inside",
+        "GPU memory and metrics, unified memory, CUDA graphs as a whole, CUDA events, overhead, regions inside kernels",
         "gpu_memory",
         "gpu_metrics",
         "um_events",
@@ -86,7 +90,7 @@ def write(report: Report, out: Path, *, pid: int = 0) -> None:
     Args:
         report: the report.
         out: the file.
-        pid: system id of the process; 0: the only one that used a GPU.
+        pid: process id of the system; 0: the only process that used a GPU.
     """
     process = _chosen(report, pid)
     key = process["process"]
@@ -141,7 +145,7 @@ def _chosen(report: Report, pid: int) -> dict[str, Any]:
         ranks = ["" if row["rank"] is None else f" (rank {row['rank']})" for row in on_gpu]
         words = ", ".join(f"{row['pid']}{rank}" for row, rank in zip(on_gpu[:20], ranks, strict=False))
         raise UsageError(
-            f"{counted(len(on_gpu), 'process')} of {report.path} used a GPU, and a trace is of one: "
+            f"{counted(len(on_gpu), 'process')} of {report.path} used a GPU, but a trace holds one: "
             f"choose it with `kineto:pid=…` ({words})."
         )
     candidates = on_gpu or [row for row in rows if row["primary"]] or rows

@@ -1,7 +1,7 @@
 """The SQLite schema of `nsys export`, for tools that read it.
 
 ## What maps to what
-Tables and columns are called as in schema 3.28; only tables that hold something are there.
+Tables and columns have the names of schema 3.28. Empty tables are left out.
 
 | here | there |
 |---|---|
@@ -18,12 +18,14 @@ Tables and columns are called as in schema 3.28; only tables that hold something
 | `processes`, `threads`, `diagnostics` | `PROCESSES`, `ThreadNames`, `DIAGNOSTIC_EVENT` |
 | `devices`, `contexts`, `streams`, `targets` | `TARGET_INFO_…` |
 
-Times count from the begin of the report, whose wall-clock time is in `TARGET_INFO_SESSION_START_TIME`. A host is a machine of the global
-ids. `EXPORT_PRODUCT_NAME` is `warplens`. The environment is not in it.
+Times count from the start of the report, whose wall-clock time is in
+`TARGET_INFO_SESSION_START_TIME`. In the global ids, each host is a machine. `EXPORT_PRODUCT_NAME`
+is `warplens`. Environment variables are not exported.
 
 ## What is lost
-See LOSES. Names of CUDA functions have no version (`cudaLaunchKernel`, not `cudaLaunchKernel_v7000`). Ranges of asyncio tasks become
-start/end ranges: they are not on the stack of a thread.
+See LOSES. Names of CUDA functions have no version (`cudaLaunchKernel`, not
+`cudaLaunchKernel_v7000`). Ranges of asyncio tasks become start/end ranges, because they are not on
+the stack of a thread.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 SUFFIX = ".sqlite"
 LOSES: tuple[Loss, ...] = (
     (
-        "what Python did: calls, imports, garbage collections, its lock, tasks",
+        "Python's calls, imports, garbage collections, GIL and tasks",
         "python_calls",
         "imports",
         "gc",
@@ -51,7 +53,7 @@ LOSES: tuple[Loss, ...] = (
         "task_samples",
     ),
     (
-        "NVTX counters, objects and operations; which task a range belongs to",
+        "NVTX counters, objects and operations; tasks of ranges",
         "nvtx_counters",
         "nvtx_objects",
         "nvtx_operations",
@@ -69,7 +71,7 @@ LOSES: tuple[Loss, ...] = (
         "samples",
     ),
     (
-        "samples of one of two kinds: `:kind=python` or `:kind=native` says which is in it",
+        "samples of one of two kinds: `:kind=python` or `:kind=native` selects the exported kind",
         "samples",
     ),
     (
@@ -80,11 +82,11 @@ LOSES: tuple[Loss, ...] = (
         "external_ids",
     ),
     (
-        "windows of the capture; processes that followed each other by exec are one",
+        "capture windows; processes before and after an exec become one",
         "capture_windows",
     ),
     (
-        "what kernels recorded inside (`warplens.intrakernel`)",
+        "regions inside kernels (`warplens.intrakernel`)",
         "intrakernel_launches",
     ),
 )
@@ -96,7 +98,7 @@ def write(report: Report, out: Path, *, kind: str = "auto") -> None:
     Args:
         report: the report.
         out: the file.
-        kind: which samples: python, native, or auto (native ones where there are any).
+        kind: samples to export: python, native, or auto (native ones if there are any).
     """
     with Writer(out) as writer:
         about.capture(writer, report)

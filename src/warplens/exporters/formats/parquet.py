@@ -1,12 +1,14 @@
 """One table of a report as one Parquet file, with all parts and hosts on one clock.
 
 ## What maps to what
-- `-t parquet:table=kernels`: the rows of that table (`nvtx_ranges` where none is named), in the order of the report, with its columns,
-  their types and, as metadata of the fields, what they mean. Times of several hosts are on one clock.
-- `--filter-time`, `--filter-nvtx` and `--window` choose rows.
+- `-t parquet:table=kernels`: the rows of that table (default: `nvtx_ranges`) in the order of the
+  report, with its columns and types. The metadata of the fields holds their meaning. Times of
+  several hosts are on one clock.
+- `--filter-time`, `--filter-nvtx` and `--window` select rows.
 
 ## What is lost
-The other tables. A report itself is a folder of Parquet files, one for each part and table, which needs no export.
+The other tables. A report itself is a folder of Parquet files, one per part and table, which needs
+no export.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from warplens.report import Report
 
 SUFFIX = ".parquet"
-LOSES: tuple[Loss, ...] = ("all tables but one",)
+LOSES: tuple[Loss, ...] = ("all tables except one",)
 
 
 def write(report: Report, out: Path, *, table: str = "nvtx_ranges") -> None:
@@ -33,7 +35,7 @@ def write(report: Report, out: Path, *, table: str = "nvtx_ranges") -> None:
     Args:
         report: the report.
         out: the file.
-        table: which one, e.g. `kernels`.
+        table: name of the table, e.g. `kernels`.
     """
     wanted = schema_of(table, texts=False)
     with pq.ParquetWriter(out, wanted, compression="zstd") as writer:

@@ -1,35 +1,45 @@
 """Perfetto protobuf trace (TrackEvent), for ui.perfetto.dev and trace_processor.
 
 ## What maps to what
-- A process and a thread: a process and a thread track; command line and names included.
-- Push/pop ranges: slices on their thread's track. Those that cross another domain's ranges: a second track of the thread.
-- Start/end ranges: slices on tracks of their process, as many as overlap.
-- Tasks (asyncio, trio, generators): tracks under the thread they were first seen on, with the ranges and marks made in them.
+- Processes and threads: process and thread tracks, including command lines and names.
+- Push/pop ranges: slices on their thread's track. Ranges that cross another domain's ranges: on a
+  second track of the thread.
+- Start/end ranges: slices on tracks of their process; overlapping ranges get one track each.
+- Tasks (asyncio, trio, generators): tracks below the thread that first ran them, with their ranges
+  and marks.
 - Marks: instants on their thread's or task's track.
-- Counters: counter tracks of their process, with unit and description; `delta` counters are incremental.
-- CUDA API calls: a track `CUDA API` below their thread. What GPUs did: below the process a track for each GPU, its contexts, their
-  streams (kernels, and graphs where no kernel is shown), and below a stream its copies by direction, memsets and graphs; CUDA events
-  are instants. An arrow (flow) leads from a call to the first piece of work that it started. Waits, unified memory and overhead of
-  the recording have separate tracks. Sizes, rates, registers and full names: debug annotations.
-- What kernels recorded inside (`warplens.intrakernel`): below their stream a track for each launch (of more than 32: for those of a
-  name), below it one for each SM, and there one for each warp that it has room for; regions that cross are on sibling tracks, marks are
-  instants, payload and block are debug annotations.
-- The CPU side: below a thread tracks for its states, calls of Python (exceptions and warnings are instants), imports, collections of
-  garbage, the GIL (who held it, who waited; brief holds in a separate track), OS calls and file access, with their details.
-  With `:gpu-stages` what GPUs did are stages of GPUs (`GpuRenderStageEvent`), each stream a queue, in place of those slices.
-- Collectives: a track of the process, with group, sizes and types. MPI, OpenMP, OpenACC, system calls: tracks below their thread. What a
-  framework says of its operations (shapes, types, numbers): debug annotations of their ranges.
-- Samples of threads that ran: perf samples with their stacks; select a part of the process's track of samples for its flame graph. A
-  stack's frames are in the file or library of their function; of Python the line stands for the address.
-- GPU memory, and what tensors have of it: a counter of the process for each device and kind. GPU metrics: counters below a track of
-  the device.
-- Domain (`nvtx` for the default one) and category: the event's categories. Colour, payload (also structured
-  ones, and those given at the end: `end payload`), unfinished, inherited, clipped: debug annotations.
-- What Perfetto has no field for (ranks, devices, diagnostics, which stream a track shows): attributes of the trace, so that importing it
-  (`warplens import`) gives the same report again, but for what is lost.
-- Times: ns of CLOCK_MONOTONIC with snapshots of CLOCK_REALTIME, so that a trace of another recorder can be merged. Where kernels
-  recorded inside, snapshots of the GPU's global timer, too (a separate clock for each GPU of a process); how far it may be off
-  (`uncertainty`) and what it rests on (`merged`) are annotations of each launch.
+- Counters: counter tracks of their process, with unit and description; `delta` counters are
+  incremental.
+- CUDA API calls: a track `CUDA API` below their thread. An arrow (flow) leads from a call to the
+  first operation that it started.
+- GPU work: below the process a track for each GPU, its contexts and their streams (kernels, and
+  graphs without visible kernels), and below a stream its copies by direction, memsets and graphs.
+  CUDA events are instants. Waits, unified memory and overhead of the recording have separate
+  tracks. Sizes, rates, registers and full names: debug annotations.
+- Regions inside kernels (`warplens.intrakernel`): below their stream a track for each launch (for
+  more than 32 launches, one for each name), below it one for each SM, and there one for each warp
+  slot. Crossing regions are on sibling tracks. Marks are instants; payload and block are debug
+  annotations.
+- The CPU side: below a thread tracks for its states, Python calls (exceptions and warnings are
+  instants), imports, garbage collections, the GIL (holds and waits; short holds on a separate
+  track), OS calls and file access, with their details. With `:gpu-stages`, GPU work becomes stages
+  of GPUs (`GpuRenderStageEvent`) instead of slices; each stream is a queue.
+- Collectives: a track of the process, with group, sizes and types. MPI, OpenMP, OpenACC, system
+  calls: tracks below their thread. A framework's details of its operations (shapes, types,
+  numbers): debug annotations of their ranges.
+- Samples of running threads: perf samples with their stacks. Select a part of the process's sample
+  track for its flame graph. A frame has the file or library of its function; for Python, the line
+  replaces the address.
+- GPU memory, and the tensors' part of it: a counter of the process for each device and kind. GPU
+  metrics: counters below a track of the device.
+- Domain (`nvtx` for the default one) and category: the event's categories. Colour, payload (also
+  structured, and from the end: `end payload`), unfinished, inherited, clipped: debug annotations.
+- Data without a Perfetto field (ranks, devices, diagnostics, the stream of a track): attributes of
+  the trace. `warplens import` reads them and restores the report, except for what is lost.
+- Times: ns of CLOCK_MONOTONIC with snapshots of CLOCK_REALTIME, so that a trace of another recorder
+  can be merged. For regions inside kernels also snapshots of the GPU's global timer (a separate
+  clock for each GPU of a process). Each launch has its possible error (`uncertainty`) and the
+  source of its time (`merged`) as annotations.
 
 ## What is lost
 See LOSES. Nothing is rounded.
@@ -79,52 +89,52 @@ if TYPE_CHECKING:
 SUFFIX = ".perfetto-trace"
 LOSES: tuple[Loss, ...] = (
     (
-        "colours are shown as an annotation, Perfetto picks its own",
+        "colours: Perfetto chooses its own, an annotation keeps them",
         "nvtx_ranges.color",
         "nvtx_marks.color",
     ),
     (
-        "payloads of counter samples, and what of a payload's array is beyond 1,000 values",
+        "payloads of counter samples, and array values of payloads after the first 1,000",
         "payloads",
     ),
     (
-        "when a counter had no value, and what holds between its samples",
+        "times at which a counter had no value, and values between samples",
         "nvtx_counter_samples",
     ),
     (
-        "the range that was open where a task was made",
+        "the range that was open when a task was created",
         "tasks",
     ),
     (
-        "named objects and what was done to them, layouts of payloads",
+        "named objects and operations on them, payload layouts",
         "nvtx_objects",
         "nvtx_schemas",
     ),
     (
-        "of an API call that started several pieces of GPU work, the arrows to all but the first",
+        "arrows from an API call to its second and later operations",
         "kernels",
         "graphs",
     ),
     (
-        "single allocations of GPU memory and of tensors, which operation a backward one belongs to",
+        "single allocations of GPU memory and tensors, links from backward to forward operations",
         "gpu_memory",
         "tensor_memory",
         "ops",
     ),
     (
-        "numbers that frameworks gave to API calls, mangled names of kernels",
+        "framework ids of API calls, mangled kernel names",
         "external_ids",
         "kernels.mangled",
     ),
     (
-        "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls, API calls and operations",
+        "samples of waiting threads, and Python samples if there are native ones; stacks of OS calls, API calls and operations",
         "samples",
         "osrt.stack",
         "cuda_api.stack",
         "ops.stack",
     ),
     (
-        "of what kernels recorded inside, the warps beyond the first 8,000 rows, drops and clocks; imported again, it is ranges",
+        "regions inside kernels: warps after the first 8,000 rows, drops and clocks; re-imported as ranges",
         "intrakernel_launches",
     ),
 )
@@ -149,8 +159,9 @@ def write(report: Report, out: Path, *, gpu_stages: bool = False) -> None:
     Args:
         report: the report.
         out: the file.
-        gpu_stages: what GPUs did as stages of GPUs (`GpuRenderStageEvent`), which Perfetto's views of GPU compute ask for, in place of
-            slices; of the details sizes, registers, bytes and correlation, no arrows.
+        gpu_stages: write GPU work as stages of GPUs (`GpuRenderStageEvent`), which Perfetto's views
+            of GPU compute need, instead of slices; with sizes, registers, bytes and correlation,
+            without arrows.
     """
     with output(out) as file:
         _Writer(report, file, gpu_stages).run()
@@ -284,7 +295,8 @@ class _Writer:
         for index, counter in enumerate(self.counters):
             if counter.process not in self.places:
                 raise ReportError(
-                    f"{self.report.path} is broken: the counter {counter.name} is of no process of the report"
+                    f"{self.report.path} is broken: the counter {counter.name} belongs to no process "
+                    "of the report"
                 )
             parent = number(5, self.first_uuid + self.places[counter.process])
             about = (text(2, counter.name), *([text(14, counter.description)] if counter.description else []))

@@ -1,12 +1,12 @@
 """pprof's gzip'd protobuf, for `go tool pprof`, Polar Signals, Grafana Pyroscope and Speedscope.
 
 ## What maps to what
-- A sample: the stack of a thread, how many samples found it, and the time that they stand for: `cpu`, or `wall` with threads that
-  waited. Labels: `process` and `thread` (names), `pid` and `tid`.
-- A location: a function and the line in it that ran; of native code the address in its file as well.
-- A function: its name, file, and the line it begins in.
-- A mapping: a library or program, with its build id, so that pprof can find its symbols.
-- Begin (wall clock) and length of the report, and the interval between samples.
+- A sample: a thread's stack, its number of samples, and the time that they stand for: `cpu`, or
+  `wall` if waiting threads are included. Labels: `process` and `thread` (names), `pid` and `tid`.
+- A location: a function with the line that ran; for native code also the address in its file.
+- A function: its name, file, and first line.
+- A mapping: a library or program with its build id, so that pprof can find its symbols.
+- Also: start (wall clock) and length of the report, and the interval between samples.
 
 ## What is lost
 See LOSES. Nothing is rounded.
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 SUFFIX = ".pb.gz"
 LOSES: tuple[Loss, ...] = (
-    "when each sample was taken",
-    "all but samples of one kind: `:kind=python` or `:kind=native` says which, `:wall` adds threads that waited",
+    "times of samples",
+    "everything except samples of one kind: `:kind=python` or `:kind=native` selects it, `:wall` adds waiting threads",
     (
-        "which CPU a sample was taken on, who held the GIL or handled an exception, asyncio tasks, NVTX ranges",
+        "CPU, GIL and exception state of samples, asyncio tasks, NVTX ranges",
         "samples",
     ),
 )
@@ -46,10 +46,10 @@ def write(
     Args:
         report: the report.
         out: the file.
-        kind: which samples: python, native, auto (native ones where there are any), or osrt: calls of the C library that have a stack;
-            or tasks: of asyncio.
-        wall: also Python samples of threads that waited.
-        selection: which part of the report.
+        kind: samples to export: python, native, auto (native ones if there are any), osrt (C
+            library calls that have a stack) or tasks (of asyncio).
+        wall: include Python samples of waiting threads.
+        selection: the part to export.
     """
     which = wanted(report, kind, wall)
     labels, threads = Labels.of(report, lines=True), ProfileThreads(report)

@@ -1,14 +1,15 @@
 """A cProfile profile, for `pstats`, snakeviz, gprof2dot, tuna and IDEs.
 
 ## What maps to what
-- A function `(FILE, LINE, NAME)`: a Python function with the line it begins in; of native code `(LIBRARY, 0, NAME)`, and `~` as file
-  where the library is not known.
-- From samples: `tottime` is the time of samples that ended in the function, `cumtime` that of all that had it in their stack. `ncalls` is
-  not how often it was called but **how many samples** had it in their stack; of a function that calls itself `N/M`: active N times in
+- A function `(FILE, LINE, NAME)`: a Python function with its first line. For native code
+  `(LIBRARY, 0, NAME)`, with `~` as file if the library is unknown.
+- From samples: `tottime` is the time of samples that ended in the function, `cumtime` the time of
+  all samples with it in their stack. `ncalls` is not the number of calls but the **number of
+  samples** with it in their stack. For a function that calls itself it is `N/M`: active N times in
   M samples.
-- From traced calls (`:calls`, and where a report has no samples): `ncalls` counts the calls.
-- Callers: of each the samples or calls, `tottime` and `cumtime` that the function had below it.
-- All threads and processes together; a part is chosen by `--filter-time` and `--filter-nvtx`.
+- From traced calls (with `:calls`, or if a report has no samples): `ncalls` is the number of calls.
+- Callers: for each caller the samples or calls, `tottime` and `cumtime` of the function below it.
+- All threads and processes are combined; `--filter-time` and `--filter-nvtx` select a part.
 
 ## What is lost
 See LOSES. Times are seconds, as floating point numbers.
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
 
 SUFFIX = ".pstats"
 LOSES: tuple[Loss, ...] = (
-    "stacks: a profile of cProfile knows the direct callers of each function alone",
-    "when samples were taken, on which thread, in which line of a function, and whether an exception was handled",
+    "stacks: a cProfile profile has only the direct callers of each function",
+    "times, threads, lines and exception state of samples",
     "calls: unless functions were traced, `ncalls` is the number of samples",
-    "all but samples of one kind: `:kind=python` or `:kind=native` says which, `:wall` adds threads that waited",
+    "everything except samples of one kind: `:kind=python` or `:kind=native` selects it, `:wall` adds waiting threads",
 )
 _MARSHAL = 4  # what Python 3.4 and later read
 
@@ -59,11 +60,11 @@ def write(
     Args:
         report: the report.
         out: the file.
-        kind: which samples: python, native, auto (Python ones where there are any), or osrt: calls of the C library that have a stack;
-            or tasks: of asyncio.
-        wall: also Python samples of threads that waited.
-        calls: by traced calls, although there are samples.
-        selection: which part of the report.
+        kind: samples to export: python, native, auto (Python ones if there are any), osrt (C
+            library calls that have a stack) or tasks (of asyncio).
+        wall: include Python samples of waiting threads.
+        calls: use traced calls even if there are samples.
+        selection: the part to export.
     """
     traced = report.tables["python_calls"] > 0 and (calls or not report.tables["samples"])
     entries = (

@@ -1,11 +1,13 @@
 """speedscope JSON, for www.speedscope.app: the stacks of each thread, in time order or summed.
 
 ## What maps to what
-- A thread: a sampled profile, named after its process and thread. Its time counts from the begin of the report, in ns.
-- A sample: its stack, outermost frame first, and the time that it stands for. Where a thread was not seen: an empty stack, so that
-  the order of time is that of the clock. A sample that stands for more time than passed until the next one shifts those behind it.
-- A frame: a function with its file and the line it begins in; with `lines` each of its lines is a frame. Native code has its library as
-  file, unless its source is known.
+- A thread: a sampled profile with the name of its process and thread. Times count from the start of
+  the report, in ns.
+- A sample: its stack, outermost frame first, and the time that it stands for. While a thread was
+  not sampled, its stack is empty, so that positions in the profile are moments of the clock. A
+  sample that stands for more time than passed until the next one shifts the later ones.
+- A frame: a function with its file and first line; with `lines`, one frame per line. Native code
+  has its library as file, unless its source is known.
 
 ## What is lost
 See LOSES. Weights are not rounded.
@@ -38,8 +40,9 @@ if TYPE_CHECKING:
 
 SUFFIX = ".speedscope.json"
 LOSES: tuple[Loss, ...] = (
-    "all but samples of one kind: `:kind=python` or `:kind=native` says which, `:wall` adds threads that waited",
-    "which CPU a sample was taken on, who held the GIL or handled an exception, asyncio tasks, NVTX ranges",
+    "everything except samples of one kind: `:kind=python` or `:kind=native` selects it, `:wall` "
+    "adds waiting threads",
+    "CPU, GIL and exception state of samples, asyncio tasks, NVTX ranges",
 )
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
@@ -58,16 +61,17 @@ def write(
     Args:
         report: the report.
         out: the file.
-        kind: which samples: python, native, or auto: native ones where there are any.
-        wall: also Python samples of threads that waited.
-        lines: keep the lines of a function apart.
-        selection: which part of the report.
+        kind: samples to export: python, native, or auto (native ones if there are any).
+        wall: include Python samples of waiting threads.
+        lines: distinguish the lines of a function.
+        selection: the part to export.
     """
     which = wanted(report, kind, wall)
     if which.kind in ("osrt", "tasks"):
-        what = "OS calls" if which.kind == "osrt" else "samples of tasks, of which several are at once,"
+        what = "OS calls" if which.kind == "osrt" else "samples of tasks, which overlap,"
         raise UsageError(
-            f"speedscope: {what} are no samples of a thread in the order of time; -t collapsed:kind={which.kind} has their stacks."
+            f"speedscope: {what} are not samples of a thread in order of time; -t "
+            f"collapsed:kind={which.kind} has their stacks."
         )
     writer = _SpeedscopeWriter(report, Labels.of(report, lines=lines))
     head = {

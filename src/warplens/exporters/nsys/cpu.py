@@ -54,7 +54,7 @@ def samples(writer: Writer, report: Report, stacks: Stacks, kind: str) -> int:
 
 
 def switches(writer: Writer, report: Report) -> dict[str, dict[int, str]]:
-    """Write a row for the begin of each state of a thread, and one where unknown time follows.
+    """Write a row for the start of each state of a thread, and one where unknown time follows.
 
     Return the reasons of waiting.
     """

@@ -87,7 +87,7 @@ class Writer:
         return self._strings.setdefault(text, len(self._strings) + 1)
 
     def strings(self, texts: pa.Array) -> pa.Array:
-        """Return the numbers of a column of texts, null where there is none."""
+        """Return the numbers of a column of texts, null if there is none."""
         coded = texts if pa.types.is_dictionary(texts.type) else pc.dictionary_encode(texts)
         numbers = pa.array(
             [None if text is None else self.string(text) for text in coded.dictionary.to_pylist()], pa.int64()
@@ -116,7 +116,7 @@ def _plain(column: Any) -> pa.Array:
 
 
 def places(keys: np.ndarray[Any, np.dtype[np.int64]], wanted: pa.Array) -> pa.Array:
-    """Return the numbers (from 1) of keys in a sorted array; 0 where a key is null or not there."""
+    """Return the numbers (from 1) of keys in a sorted array; 0 if a key is null or not there."""
     valid = np.asarray(wanted.is_valid())
     numbers = pc.fill_null(wanted, -1).to_numpy(zero_copy_only=False)
     if not len(keys):

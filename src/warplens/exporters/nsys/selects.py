@@ -1,7 +1,7 @@
 """SELECTs that make most tables of an export from those of a report.
 
 A column called `NAME@` holds texts, of which the file has the numbers; `NAME#` holds stacks, of which it has call chains. `$origin` stands
-for the begin of the report.
+for the start of the report.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class PerfSamples:
         self._new: list[bytes] = []
 
     def packets(self) -> Iterator[bytes]:
-        """Yield the packets, each after what it needs; nothing where there are no samples."""
+        """Yield the packets, each after what it needs; nothing if there are no samples."""
         if not self._report.tables["samples"]:
             return
         kind = kind_of(self._report)

@@ -33,7 +33,7 @@ class PprofProfile:
     """
 
     def __init__(self, labels: Labels, time: str) -> None:
-        """`labels`: of the frames that stacks are made of, told apart by line.
+        """`labels`: of the frames that stacks are made of, distinguished by line.
 
         `time`: what the ns of samples are, `cpu` or `wall`.
         """

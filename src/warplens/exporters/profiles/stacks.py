@@ -54,14 +54,14 @@ class ProfileThreads:
         return name if str(tid) in name else f"{name} ({tid})"
 
     def process(self, thread: int) -> str:
-        """Return the name of its process, with its id where there are several."""
+        """Return the name of its process, with its id if there are several."""
         thread_row = self._of.get(thread)
         if thread_row is None:
             return "unknown process"
         return f"{thread_row[1].name} ({thread_row[1].pid})" if self.several else thread_row[1].name
 
     def ids(self, thread: int) -> tuple[int, int]:
-        """Return the ids of the process and of the thread; 0 where they are not known."""
+        """Return the ids of the process and of the thread; 0 if they are not known."""
         thread_row = self._of.get(thread)
         return (0, 0) if thread_row is None else (thread_row[1].pid, thread_row[0].tid)
 
@@ -94,7 +94,7 @@ def of_thread(report: Report, selection: Selection | None, which: Wanted, thread
 
 
 class Labels:
-    """The frames of a report, told apart by function or (`lines`) by line."""
+    """The frames of a report, distinguished by function or (`lines`) by line."""
 
     def __init__(self, frames: FrameTable, code: pa.Table, *, lines: bool) -> None:
         """`code`: file, build id and address of each frame."""
@@ -114,7 +114,7 @@ class Labels:
     def code(self, position: int) -> tuple[str, str, int]:
         """Return the file that a frame's native code is in, its build id, and the address in it.
 
-        Empty and 0 where not known.
+        Empty and 0 if not known.
         """
         if position >= self._code.num_rows:  # no stack was taken
             return "", "", 0

@@ -116,7 +116,7 @@ def memory(report: Report, selection: Selection) -> str:
 
 
 def _steps(rows: list[dict[str, Any]], names: dict[tuple[int, int], str]) -> list[Series]:
-    """Return what there was in each bucket: at most, or where nothing changed what there was before."""
+    """Return what there was in each bucket: at most, or if nothing changed what there was before."""
     steps: dict[str, npt.NDArray[np.float64]] = {}
     for row in rows:
         device = (
@@ -138,7 +138,7 @@ def _steps(rows: list[dict[str, Any]], names: dict[tuple[int, int], str]) -> lis
 
 
 def device_names(report: Report) -> dict[tuple[int, int], str]:
-    """Return what each GPU of each process is called, with the rank or process where there are several."""
+    """Return what each GPU of each process is called, with the rank or process if there are several."""
     processes = {
         row["process"]: row for row in report.table("processes", ["process", "rank", "pid"]).to_pylist()
     }

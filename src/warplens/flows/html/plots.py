@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from warplens.flows.html.words import amount, cut, duration, safe
+from warplens.flows.html.words import amount, duration, safe
+from warplens.viewer.answers.plain import cut
 
 COLORS = 10
 _WIDTH, _LEFT, _RIGHT = 960, 220, 90

@@ -10,7 +10,7 @@ import math
 import unicodedata
 from typing import Any
 
-_UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
+_UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
 _SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 # Characters that turn the direction of text, or stand for nothing: they would show a name as what it is not.
 _HIDDEN = frozenset(
@@ -24,11 +24,6 @@ def safe(value: object) -> str:
     if not text.isprintable() or not _HIDDEN.isdisjoint(text):
         text = "".join(_shown(c) if not c.isprintable() or c in _HIDDEN else c for c in text)
     return html.escape(text, quote=True)
-
-
-def cut(text: str, most: int) -> str:
-    """Cut a text, the last character `…` where something was cut."""
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def duration(ns: float) -> str:

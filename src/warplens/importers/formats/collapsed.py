@@ -1,24 +1,25 @@
 """Collapsed stacks, one a line.
 
-Those of Python 3.15's sampling profiler, py-spy, perf's scripts, and of others.
+From Python 3.15's sampling profiler, py-spy, perf's scripts and other tools.
 
 ## Made by
-`python -m profiling.sampling run --collapsed` (3.15), `py-spy record -f raw`, `stackcollapse-perf.pl`, `inferno-collapse-*`,
-`warplens export -t collapsed`.
+`python -m profiling.sampling run --collapsed` (3.15), `py-spy record -f raw`,
+`stackcollapse-perf.pl`, `inferno-collapse-*`, `warplens export -t collapsed`.
 
 ## What maps to what
 | there | here |
 |---|---|
 | a line `OUTERMOST;…;INNERMOST COUNT` | `samples`: that many, with the stack |
-| `tid:N` at the begin of a line | a thread; lines without it are of one thread |
+| `tid:N` at the start of a line | a thread; lines without it belong to one thread |
 | `FILE:FUNCTION:LINE` (Python 3.15), `FUNCTION (FILE:LINE)` (py-spy) | `frames` with function, file and line |
-| other frames | a function, of native code unless the line has a file of Python |
+| other frames | a function, of native code unless the line has a Python file |
 | `_[k]` at the end of a frame | a function of the kernel |
 
-A line has no time. Samples lie one after the other, thread by thread, 1 ms each; `:interval_us=N` says how long one is.
+A line has no time. Samples follow each other, thread by thread, 1 ms each; `:interval_us=N` changes
+that length.
 
 ## What is dropped
-Nothing but lines that are no stacks, which are counted in `diagnostics`.
+Lines that are not stacks; `diagnostics` counts them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".collapsed", ".collapsed.txt", ".folded", ".raw")
 CONTENT = "collapsed stacks"
-DROPS: tuple[str, ...] = ("lines that are no stacks",)
+DROPS: tuple[str, ...] = ("lines that are not stacks",)
 _HEAD = 65536
 _LONGEST = 100 * 365 * 86400 * 10**9  # ns
 _LINE = re.compile(r"(?P<stack>\S.*\S|\S) +(?P<count>\d+)")
@@ -67,7 +68,7 @@ def read(source: Path, part: PartWriter, progress: Progress, *, interval_us: int
         source: the file.
         part: what is written to.
         progress: hears how far it is.
-        interval_us: how long a sample stands for, in microseconds.
+        interval_us: length of a sample, in microseconds.
     """
     step = interval_us * 1000
     tree = FrameTree(part.key(0), _frame)
@@ -86,7 +87,7 @@ def read(source: Path, part: PartWriter, progress: Progress, *, interval_us: int
                 (tree.add(names[1:] if thread else names), int(match["count"]))
             )
     if not stacks:
-        raise ReportError(f"{source} holds no stack: a line is `outer;inner COUNT`.")
+        raise ReportError(f"{source} contains no stack: a line must look like `outer;inner COUNT`.")
     if sum(count for samples in stacks.values() for _, count in samples) > _LONGEST // step:
         raise ReportError(f"{source} is broken: its samples add up to more than a century.")
     progress("stacks", 0.5)
@@ -120,11 +121,16 @@ def _threads(
 
 
 def _diagnostics(strange: int, interval_us: int) -> list[dict[str, Any]]:
-    text = f"collapsed stacks have no times: samples lie one after the other, {interval_us} us each"
+    text = f"collapsed stacks have no times: samples follow each other, {interval_us} us each"
     rows: list[dict[str, Any]] = [{"severity": "info", "code": "no-times", "message": text}]
     if strange:
         rows.append(
-            {"severity": "warning", "code": "broken", "message": "lines that are no stacks", "count": strange}
+            {
+                "severity": "warning",
+                "code": "broken",
+                "message": "lines that are not stacks",
+                "count": strange,
+            }
         )
     return rows
 

@@ -1,18 +1,19 @@
 """V8 CPU profiles, from Node.js, Deno, Chrome's developer tools and other tools with this format.
 
 ## Made by
-`node --cpu-prof`, `deno --cpu-prof`, *Save profile* in Chrome's developer tools; py-spy and others can be made to write it, too.
+`node --cpu-prof`, `deno --cpu-prof`, *Save profile* in Chrome's developer tools; py-spy and other
+tools have an option for it.
 
 ## What maps to what
 | there | here |
 |---|---|
 | `nodes`, with their `children` | `frames`: function, file (`url`), line of the function |
-| `samples` with `timeDeltas` | `samples`: ticks one after the other with the same node are one row |
+| `samples` with `timeDeltas` | `samples`: consecutive ticks with the same node are one row |
 | `(program)`, `(garbage collector)` | functions of native code |
-| `(idle)` | samples of a thread that waited |
+| `(idle)` | samples of a waiting thread |
 
 ## What is dropped
-Columns, how often a line was hit, and why V8 gave up to optimise a function.
+Column numbers, hit counts of lines, and V8's reasons for not optimising a function.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".cpuprofile",)
 CONTENT = "CPU profile of V8"
-DROPS: tuple[str, ...] = ("columns", "hits of lines", "why functions were not optimised")
+DROPS: tuple[str, ...] = ("columns", "hits of lines", "reasons for functions that were not optimised")
 _HEAD = 4096
 _BEGIN = re.compile(rb'\s*\{\s*"(?:nodes"\s*:\s*\[\s*\{\s*"(?:id|callFrame)"|(?:head|typeId|startTime)"\s*:)')
 _LARGEST = 1 << 30  # bytes
@@ -59,7 +60,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         progress: hears how far it is.
     """
     if source.stat().st_size > _LARGEST:
-        raise ReportError(f"{source} is larger than a profile can be: more than 1 GiB.")
+        raise ReportError(f"{source} is too large for a profile: more than 1 GiB.")
     try:
         profile = json.loads(source.read_bytes())
         nodes = {_whole(node["id"]): node for node in profile["nodes"]}
@@ -115,7 +116,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
 
 def _whole(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) > 1 << 53:
-        raise ValueError(f"{value!r} is no number of a node or a time")
+        raise ValueError(f"{value!r} is not the number of a node, or a time")
     return value
 
 

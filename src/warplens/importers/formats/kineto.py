@@ -1,9 +1,10 @@
 """PyTorch profiler (Kineto) traces, and Chrome traces of any program, as JSON or gzipped JSON.
 
 ## Made by
-`torch.profiler` (`export_chrome_trace`, `tensorboard_trace_handler`) for CUDA, ROCm and XPU, with the names of categories of all its
-versions; Proton; and whatever else writes the Trace Event Format: an object with `traceEvents` or an array of events, which may lack its
-closing bracket. A folder of such files, one for each rank, becomes one report.
+`torch.profiler` (`export_chrome_trace`, `tensorboard_trace_handler`) for CUDA, ROCm and XPU, with
+the category names of all its versions; Proton; and any other program that writes the Trace Event
+Format: an object with `traceEvents` or an array of events, which may lack its closing bracket. A
+folder of such files, one per rank, becomes one report.
 
 ## What maps to what
 | there | here |
@@ -23,13 +24,15 @@ closing bracket. A folder of such files, one for each rank, becomes one report.
 | instants, counters | `nvtx_marks`, `nvtx_counters`, `nvtx_counter_samples` |
 | `process_name`, `thread_name` | `processes`, `threads` |
 
-Times are those of the file, in ns. All that GPUs did belongs to the process of the file. Of a broken file what can be read is taken over,
-and `diagnostics` say what is missing.
+Times are those of the file, in ns. All GPU work belongs to the process of the file. A damaged file
+is read as far as possible; `diagnostics` names the missing parts.
 
 ## What is dropped
-`gpu_user_annotation` and the profiler's own marks, which are computed here or mean nothing here; flow arrows, whose meaning is in the
-keys; arguments of known events beyond those above; object snapshots and memory dumps. Blocks of the file beside the events are never
-copied: they may hold environments. A launch's shared memory is one number, here the dynamic one; sizes that ROCm does not tell are 0.
+`gpu_user_annotation` and the profiler's own marks, which warplens computes or does not need; flow
+arrows, whose meaning is in the keys; arguments of known events other than those above; object
+snapshots and memory dumps. Blocks of the file beside the events are never copied, because they may
+contain environment variables. Shared memory of a launch is one number, stored as dynamic. Sizes
+that ROCm does not report are 0.
 """
 
 from __future__ import annotations
@@ -55,7 +58,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".json", ".json.gz")
 CONTENT = "Chrome trace"
 DROPS: tuple[str, ...] = (
-    "flow arrows beyond what they join",
+    "flow arrows, except the links that they make",
     "arguments of events that have no column",
     "blocks beside the events",
 )
@@ -77,7 +80,7 @@ def parts(source: Path) -> list[Path]:
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     """Write the tables of `source` to the part.
 
-    Raises NotAReport for what is no trace, ReportError for one without a whole event.
+    Raises NotAReport for what is not a trace, ReportError for one without a whole event.
     """
     pieces = TextPieces(source)
     with TraceParser() as reader:

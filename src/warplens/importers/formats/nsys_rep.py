@@ -1,14 +1,15 @@
 """NVIDIA Nsight Systems recordings (.nsys-rep), read through an installed nsys.
 
 ## Made by
-`nsys profile`. Only Nsight Systems reads such files: an `nsys` on the PATH exports it into a SQLite file, which is removed afterwards.
-It should not be older than the one that recorded. Without one, the line to run elsewhere is printed.
+`nsys profile`. Only Nsight Systems can read such files: the `nsys` on the PATH exports it to a
+temporary SQLite file. It should not be older than the version that recorded. Without an `nsys`, the
+importer prints the command to run on another machine.
 
 ## What maps to what
 See [nsys_sqlite](#nsys_sqlite).
 
 ## What is dropped
-The same as of the SQLite export.
+The same as in the SQLite export.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".nsys-rep", ".qdrep")
 CONTENT = "recording of Nsight Systems"
-DROPS: tuple[str, ...] = ("graphics, network and storage", "environments, output and files of the analysis")
+DROPS: tuple[str, ...] = ("graphics, network and storage", "environment variables, output and analysis files")
 
 
 def recognises(path: Path) -> bool:
@@ -47,15 +48,16 @@ def recognises(path: Path) -> bool:
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     """Export the file with nsys and write the tables to the part.
 
-    Raises NotAReport without nsys, ReportError where it fails.
+    Raises NotAReport without nsys, ReportError if it fails.
     """
     nsys = shutil.which("nsys")
     if nsys is None:
         made = source.with_suffix(".sqlite")
-        there = " (which is there already)" if made.exists() else ""
+        there = " (which exists already)" if made.exists() else ""
         raise NotAReport(
-            f"{source} can be read by Nsight Systems alone, and there is no nsys on the PATH. "
-            f"Export it where there is one, and take {made.name}{there}: `nsys export -t sqlite {source}`."
+            f"{source} can only be read by Nsight Systems, but there is no nsys on the PATH. Export "
+            f"it on a machine with nsys, and import {made.name}{there}: `nsys export -t sqlite "
+            f"{source}`."
         )
     progress("nsys export", 0.0)
     with TemporaryDirectory(prefix=".nsys-", dir=part.report.parent) as folder:
@@ -79,7 +81,8 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
                 line.strip() for line in done.stdout.decode(errors="replace").splitlines() if line.strip()
             ]
             raise ReportError(
-                f"{nsys} could not export {source}: {output[-1] if output else f'it ended with {done.returncode}'}"
+                f"{nsys} could not export {source}: "
+                f"{output[-1] if output else f'it ended with {done.returncode}'}"
             )
         with SqliteFile(made) as database:
             return whole.take(database, part, lambda stage, share: progress(stage, 0.3 + 0.7 * share))

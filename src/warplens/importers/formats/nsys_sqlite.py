@@ -1,8 +1,9 @@
 """SQLite exports of NVIDIA Nsight Systems recordings.
 
 ## Made by
-`nsys export -t sqlite run.nsys-rep`, or `nsys stats`, which leaves one beside the report. Every schema from the `.qdrep` era (2021)
-to 3.30 is read: tables and columns that a file lacks are empty.
+`nsys export -t sqlite run.nsys-rep`, or `nsys stats`, which leaves such a file beside the report.
+Every schema from the `.qdrep` era (2021) to 3.30 works: tables and columns that a file lacks are
+empty.
 
 ## What maps to what
 | there | here |
@@ -11,32 +12,35 @@ to 3.30 is read: tables and columns that a file lacks are empty.
 | `…_KERNEL`, `…_MEMCPY`, `…_MEMSET`, `…_GRAPH_TRACE` | `kernels`, `memcpys`, `memsets`, `graphs` |
 | `…_MEMCPY` of unified memory, `CUDA_UM_CPU_PAGE_FAULT_EVENTS`, `…_GPU_…` | `um_events` |
 | `…_SYNCHRONIZATION`, `…_CUDA_EVENT` | `syncs`, `cuda_events` |
-| `CUDA_GPU_MEMORY_USAGE_EVENTS`, `…_POOL_EVENTS` | `gpu_memory`; the running totals are ours |
+| `CUDA_GPU_MEMORY_USAGE_EVENTS`, `…_POOL_EVENTS` | `gpu_memory`; warplens computes the running totals |
 | `…_OVERHEAD`, `…_JIT`, `PROFILER_OVERHEAD` | `overhead` |
 | `GPU_METRICS` | `gpu_metrics` |
-| `NVTX_EVENTS` | `nvtx_ranges`, `nvtx_marks`; names of domains, categories, threads; payloads that it has as JSON |
+| `NVTX_EVENTS` | `nvtx_ranges`, `nvtx_marks`; names of domains, categories, threads; JSON payloads |
 | `NVTX_PAYLOAD_SCHEMAS`, `…_ENUMS` and their entries | `nvtx_schemas`, of every process that uses their domain |
 | `OSRT_API`, `OSRT_FILE_ACCESS_…` | `osrt`, `file_access` |
-| `COMPOSITE_EVENTS` | `samples`: those of one thread with one stack that follow each other are one row |
+| `COMPOSITE_EVENTS` | `samples`: consecutive samples of one thread with one stack are one row |
 | `SCHED_EVENTS` | `thread_states`: from each switch of a thread to its next |
 | `OSRT_…`, `SAMPLING_…`, `CUDA_…`, `SYSCALL_CALLCHAINS` | `frames`, and the column `stack` |
 | `MPI_…_EVENTS`, `MPI_RANKS` | `mpi_events`, and the rank in `processes` |
 | `OPENMP_EVENT_KIND_…`, `CUPTI_ACTIVITY_KIND_OPENACC_…`, `SYSCALL` | `openmp_events`, `openacc_events`, `syscalls` |
 | `TARGET_INFO_GPU`, `…_CUDA_DEVICE`, `…_CUDA_CONTEXT_INFO`, `…_CUDA_STREAM`, `…_NVTX_CUDA_*` | `devices`, `contexts`, `streams` |
-| `PROCESSES`, `ThreadNames` | `processes`, `threads`: those that did something |
+| `PROCESSES`, `ThreadNames` | `processes`, `threads`: those with events |
 | `DIAGNOSTIC_EVENT` | `diagnostics` |
 
-A folder of such files becomes one report, with a part for each file: `nsys profile -o run.%q{OMPI_COMM_WORLD_RANK} …` leaves one for each
-rank. Where a file does not say the rank of its program, a name with `rank3` does.
+A folder of such files becomes one report with a part for each file:
+`nsys profile -o run.%q{OMPI_COMM_WORLD_RANK} …` writes one file per rank. If a file does not
+contain its rank, a file name such as `rank3` gives it.
 
-Times stay as they are: ns since nsys' session began. The process that nsys launched comes first; where the file does not say which it
-was, the one that did something first. What a sample stands for is taken from how far two of a thread usually lie apart.
+Times stay unchanged: ns since the start of nsys' session. The process that nsys launched comes
+first; if the file does not name it, the process with the first event. The time that a sample stands
+for is the usual distance between two samples of its thread.
 
 ## What is dropped
-Environments, output and analysis files are never read. Tables that hold something and have no place are listed in `diagnostics` as
-`not-imported`, with their number of rows: graphics, network, storage, other libraries. Of tables that have one, these things go: green
-contexts, cache and shared memory settings, arguments of OS calls, stacks of context switches, what tells one task or lock of OpenMP from
-another. Threads that were only scheduled, of processes that did nothing else, are left out.
+Environment variables, output and analysis files are never read. `diagnostics` lists tables with
+rows but without a counterpart as `not-imported`, with their number of rows: graphics, network,
+storage, other libraries. Tables with a counterpart lose: green contexts, cache and shared memory
+settings, arguments of OS calls, stacks of context switches, ids of OpenMP tasks and locks. Threads
+with scheduling events only are left out if their process has no other events.
 """
 
 from __future__ import annotations
@@ -55,7 +59,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".sqlite",)
 CONTENT = "SQLite file"
-DROPS: tuple[str, ...] = ("graphics, network and storage", "environments, output and files of the analysis")
+DROPS: tuple[str, ...] = ("graphics, network and storage", "environment variables, output and analysis files")
 
 
 def recognises(path: Path) -> bool:
@@ -92,6 +96,6 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     with SqliteFile(source) as database:
         if not database.has("StringIds", "id", "value"):
             raise NotAReport(
-                f"{source} is a SQLite file, but no export of Nsight Systems: it has no table StringIds."
+                f"{source} is a SQLite file, but not an export of Nsight Systems: it has no table StringIds."
             )
         return whole.take(database, part, progress, rank=rank_in(source.stem))

@@ -1,14 +1,15 @@
 """NVIDIA Nsight Systems recordings, exported as a folder with one file per table.
 
 ## Made by
-`nsys export -t parquetdir run.nsys-rep` (`run_pqtdir`) or `nsys export -t arrowdir run.nsys-rep` (`run_arwdir`). They are written faster
-than SQLite, and take less room.
+`nsys export -t parquetdir run.nsys-rep` (`run_pqtdir`) or `nsys export -t arrowdir run.nsys-rep`
+(`run_arwdir`). nsys writes them faster than SQLite, and they are smaller.
 
 ## What maps to what
-Tables and columns are called as in the SQLite export and go where those go: see [nsys_sqlite](#nsys_sqlite).
+Tables and columns have the names of the SQLite export and map in the same way: see
+[nsys_sqlite](#nsys_sqlite).
 
 ## What is dropped
-The same as of the SQLite export. Files of other kinds in the folder are not looked at.
+The same as in the SQLite export. Other files in the folder are ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = ("_pqtdir", "_arwdir")
 CONTENT = "folder of Parquet or Arrow files"
-DROPS: tuple[str, ...] = ("graphics, network and storage", "environments, output and files of the analysis")
+DROPS: tuple[str, ...] = ("graphics, network and storage", "environment variables, output and analysis files")
 
 
 def recognises(path: Path) -> bool:

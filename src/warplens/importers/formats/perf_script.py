@@ -1,19 +1,22 @@
 """Linux perf samples, as printed by `perf script`.
 
 ## Made by
-`perf record -g PROGRAM; perf script > run.perf`; with Python 3.12 or later and `PYTHONPERFSUPPORT=1` its functions are in the stacks.
+`perf record -g PROGRAM; perf script > run.perf`. With Python 3.12 or later and
+`PYTHONPERFSUPPORT=1`, stacks contain its functions.
 
 ## What maps to what
 | there | here |
 |---|---|
 | a line `COMMAND PID/TID [CPU] TIME: PERIOD EVENT:` | `samples`: one, of that thread |
 | the lines below it | its stack: function and library; `[kernel…]`: of the kernel; `py::NAME:FILE`: of Python |
-| the period of `cpu-clock` and `task-clock` | how long it stands for |
+| the period of `cpu-clock` and `task-clock` | the time that the sample stands for |
 
-Other events (`cycles`) count something else than time: there a sample stands for the usual time between two samples of its thread.
+Other events (`cycles`) do not count time: then a sample stands for the usual time between two
+samples of its thread.
 
 ## What is dropped
-CPUs, addresses, which process a thread is of, and events but the first one, which are counted in `diagnostics`.
+CPUs, addresses, the process of a thread, and all events except the first kind; `diagnostics` counts
+those.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".perf", ".perf.txt", ".perf-script")
 CONTENT = "output of perf script"
-DROPS: tuple[str, ...] = ("CPUs", "addresses", "processes of threads", "events but the first one")
+DROPS: tuple[str, ...] = ("CPUs", "addresses", "processes of threads", "events except the first kind")
 _HEAD = 1 << 16
 _SAMPLE = re.compile(
     r"(?P<command>\S.{0,63}?)\s+(?:(?P<pid>\d+)/)?(?P<tid>\d+)\s+(?:\[\d+\]\s+)?(?:[.a-zA-Z]{4,8}\s+)?"
@@ -100,7 +103,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
                 strange += 1
         finish()
     if not taken:
-        raise ReportError(f"{source} holds no sample: a sample begins with `COMMAND TID TIME: EVENT:`.")
+        raise ReportError(f"{source} contains no sample: a sample begins with `COMMAND TID TIME: EVENT:`.")
     progress("stacks", 0.5)
     begin = min(time for samples in taken.values() for time, _, _ in samples)
     end = _placed(taken, threads, tree, begin=begin, event=event)
@@ -140,17 +143,20 @@ def _placed(
 def _told(others: int, strange: int, event: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     if event not in _CLOCKS:
-        text = f"{event} counts no time: a sample stands for the usual time between two samples of its thread"
+        text = (
+            f"{event} does not count time: a sample stands for the usual time between two samples "
+            "of its thread"
+        )
         rows.append({"severity": "info", "code": "no-times", "message": text})
     if others:
-        text = f"samples of other events than {event}; `perf script -e EVENT` prints those of one"
+        text = f"samples of events other than {event}; `perf script -e EVENT` prints one kind"
         rows.append({"severity": "warning", "code": "left-out", "message": text, "count": others})
     if strange:
         rows.append(
             {
                 "severity": "warning",
                 "code": "broken",
-                "message": "lines that are no samples",
+                "message": "lines that are not samples",
                 "count": strange,
             }
         )

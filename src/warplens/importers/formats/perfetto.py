@@ -1,29 +1,32 @@
 """Perfetto protobuf traces: warplens exports, TrackEvent traces of other tools, and GPU render stages.
 
 ## Made by
-`warplens export`, the Perfetto SDK, tracebox and others. Also compressed with gzip, or with compressed packets (deflate).
+`warplens export`, the Perfetto SDK, tracebox and others. Also compressed with gzip, or with
+compressed packets (deflate).
 
 ## What maps to what
 | there | here |
 |---|---|
-| processes, threads (descriptors, `process_tree`) that did something | `processes`, `threads` |
+| processes, threads (descriptors, `process_tree`) with events | `processes`, `threads` |
 | slices and instants of a thread | `nvtx_ranges` (push/pop), `nvtx_marks`; their category is the category |
-| slices of other tracks | ranges of a task (`tasks`), called as the track, of the thread or process that the track is below |
-| debug annotations | one payload of the event; what came with the end: one at its end |
+| slices of other tracks | ranges of a task (`tasks`) with the track's name, of the thread or process above the track |
+| debug annotations | one payload of the event; those of its end: one payload of the end |
 | counters | `nvtx_counters`, `nvtx_counter_samples` |
 | legacy events (phases `B E X i b n e`) | the same |
 | `print` events of ftrace (Android's atrace: `B E S F G H C I N`) | the same, on the thread, task or counter that they name |
 | `GpuRenderStageEvent` | `kernels`, `memcpys`, `memsets`; the GPU is the device, the queue the stream |
 | `PerfSample` with stacks | `samples`, `frames` |
-| clock snapshots | all times are on one clock, the one that the trace names or that most events are on |
+| clock snapshots | all times are on one clock: the trace's primary clock, or the one with most events |
 
-What `warplens export -t perfetto` wrote becomes what it was: the tables of CUDA, of the CPU side, of frameworks and MPI are found by
-the category of an event and the attributes of the trace.
+Traces of `warplens export -t perfetto` become the original report: the tables of CUDA, of the CPU
+side, of frameworks and MPI are recognised by the category of an event and the attributes of the
+trace.
 
 ## What is dropped
-Packets of other kinds (logs, heaps, …) and other events of ftrace are counted by kind in `diagnostics` as `not-imported`, kinds that
-are newer than this importer by their number; so are arrows (flows) that are not from an API call of warplens's own to what it started.
-Events whose names were lost before the trace begins, and ends without a begin, are counted.
+`diagnostics` counts packets of other kinds (logs, heaps, …) and other ftrace events as
+`not-imported`, unknown kinds by their number. It also counts arrows (flows), except those from
+warplens's own API calls to the work that they started, events whose names were lost before the
+trace begins, and ends without a start.
 """
 
 from __future__ import annotations
@@ -52,8 +55,8 @@ if TYPE_CHECKING:
 SUFFIXES = (".perfetto-trace", ".pftrace", ".perfetto-trace.gz", ".pftrace.gz")
 CONTENT = "Perfetto trace"
 DROPS: tuple[str, ...] = (
-    "arrows, but those from API calls of warplens's own",
-    "events of the kernel, logs, heaps and other packets that have no place in a report",
+    "arrows, except those from warplens's own API calls",
+    "ftrace events, logs, heaps and other packets without a counterpart",
 )
 _HEAD = 4096
 _GZIP = b"\x1f\x8b"
@@ -122,12 +125,12 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
 
 def _read(source: Path, trace: PerfettoTrace, part: PartWriter, progress: Progress) -> Facts:
     if not len(trace.columns["others"]["field"]) and not len(trace.events["time"]) and not trace.left_out:
-        raise NotAReport(f"{source} is no Perfetto trace: it holds no packet.")
+        raise NotAReport(f"{source} is not a Perfetto trace: it contains no packet.")
     tally, ours, about = PerfettoDiagnostics(), own(trace), described(trace)
     clocks = Clocks(trace)
     time = clocks.times(trace.events)
     if len(time) and (int(np.abs(time).max()) > _LATEST):
-        raise ReportError(f"{source} is broken: it has events at times that cannot be.")
+        raise ReportError(f"{source} is broken: it has events at impossible times.")
     progress("slices", 0.55)
     partner, without = trace.pair(time)
     last = int(time.max()) if len(time) else 0

@@ -1,8 +1,9 @@
 """Profiles of Python's `cProfile` and `profile`, and of Python 3.15's sampling profiler (`--pstats`).
 
 ## Made by
-`python -m cProfile -o FILE`, `Profile.dump_stats`, `pstats.Stats.dump_stats`, `python -m profiling.tracing -o FILE` and
-`python -m profiling.sampling run --pstats -o FILE` (3.15), `warplens export -t pstats`.
+`python -m cProfile -o FILE`, `Profile.dump_stats`, `pstats.Stats.dump_stats`,
+`python -m profiling.tracing -o FILE` and `python -m profiling.sampling run --pstats -o FILE`
+(3.15), `warplens export -t pstats`.
 
 ## What maps to what
 | there | here |
@@ -12,15 +13,15 @@
 | `cumtime`, callers | the stacks of the samples |
 | samples, of Python 3.15's sampling profiler | `count`; else one for each microsecond |
 
-Such a file knows the direct callers of each function, and no stacks. They are estimated: a function is taken to do the same for every
-caller. Times of functions, by themselves and in total, are those of the file (the total of functions that call themselves may
-differ); longer
-stacks are a guess. There are no times of day: samples lie one after the other on one thread. cProfile counts time in which a thread
-waits, too.
+Such a file contains the direct callers of each function, but no stacks. The importer estimates
+them: it assumes that a function does the same for every caller. Self and total times of functions
+are those of the file (totals of functions that call themselves may differ); longer stacks are
+estimates. The file has no points in time: samples follow each other on one thread. cProfile
+includes time in which a thread waits.
 
 ## What is dropped
-How often functions were called; functions without time that lead to none; which line of a function took the time (the
-sampling profiler knows it).
+Number of calls; functions without time that lead to none; the line of a function that took the time
+(only the sampling profiler knows it).
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ if TYPE_CHECKING:
 SUFFIXES = (".pstats", ".prof", ".cprof")
 CONTENT = "profile of cProfile"
 DROPS: tuple[str, ...] = (
-    "how often functions were called",
+    "call counts",
     "lines within functions",
     "stacks beyond direct callers are estimated",
 )
 _HEAD = 65536
 _LARGEST = 1 << 30  # bytes
-_TICK = 1000  # ns that a sample stands for, where there are none
+_TICK = 1000  # ns that a sample stands for, if there are none
 _LONGEST = 100 * 365 * 86400  # s
 _SAMPLED = ("__sampled__",)  # a key of files of the sampling profiler
 
@@ -78,18 +79,18 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         progress: hears how far it is.
     """
     if source.stat().st_size > _LARGEST:
-        raise ReportError(f"{source} is larger than a profile can be: more than 1 GiB.")
+        raise ReportError(f"{source} is too large for a profile: more than 1 GiB.")
     try:
         stats = Marshalled(source.read_bytes()).whole()
     except NotMarshalled as error:
-        how = "is cut off" if error.end else "is no profile, or a broken one"
+        how = "is cut off" if error.end else "is not a profile, or it is broken"
         raise ReportError(f"{source} {how}: it has {error}.") from error
     sampled = stats.pop(_SAMPLED, None) is not None if isinstance(stats, dict) else False
     names, functions, counts = _functions(source, stats)
     progress("functions", 0.4)
     tree_of_calls = places(functions)
     if not any(place.own for place in tree_of_calls):
-        raise ReportError(f"{source} holds no time: record a program that runs longer.")
+        raise ReportError(f"{source} contains no time: record a program that runs longer.")
     progress("stacks", 0.8)
     tree: FrameTree[Name] = FrameTree(part.key(0), lambda name: _frame(name, sampled))
     thread, tick = _thread(tree_of_calls, names, functions, counts=counts if sampled else None, tree=tree)
@@ -111,7 +112,7 @@ def _is_name(key: Any) -> bool:
 def _functions(source: Path, stats: Any) -> tuple[list[Name], list[ProfiledFunction], list[int]]:
     """Return names, times and samples of the functions, those that are known as callers alone among them."""
     if not isinstance(stats, dict):
-        raise ReportError(f"{source} is no profile: it holds no functions.")
+        raise ReportError(f"{source} is not a profile: it contains no functions.")
     names = list(
         dict.fromkeys([*stats, *(caller for row in stats.values() for caller in _callers(source, row))])
     )
@@ -125,7 +126,8 @@ def _functions(source: Path, stats: Any) -> tuple[list[Name], list[ProfiledFunct
             or not all(isinstance(value, int | float) for value in row[:4])
         ):
             raise ReportError(
-                f"{source} is no profile, or a broken one: the entry of {name!r} is not that of a function."
+                f"{source} is not a profile, or it is broken: the entry of {name!r} is not that of a "
+                "function."
             )
         direct, calls, own, total, callers = row
         if not math.isfinite(own) or not math.isfinite(total) or max(own, total) > _LONGEST:
@@ -148,11 +150,11 @@ def _callers(source: Path, row: Any) -> list[Name]:
     """Check the callers of an entry, and return them."""
     callers = row[4] if isinstance(row, tuple) and len(row) == 5 else None
     if not isinstance(callers, dict):
-        raise ReportError(f"{source} is no profile, or a broken one: an entry lacks its callers.")
+        raise ReportError(f"{source} is not a profile, or it is broken: an entry lacks its callers.")
     for name, value in callers.items():
         numbers = value if isinstance(value, tuple) and len(value) == 4 else (value,)
         if not _is_name(name) or not all(isinstance(each, int | float) for each in numbers):
-            raise ReportError(f"{source} is no profile, or a broken one: {name!r} is not a caller.")
+            raise ReportError(f"{source} is not a profile, or it is broken: {name!r} is not a caller.")
     return list(callers)
 
 
@@ -165,7 +167,7 @@ def _thread(
 ) -> tuple[SampledThread, int]:
     """Return the samples, one after the other, and how long one stands for.
 
-    `counts`: of each function, where it was sampled.
+    `counts`: of each function, if it was sampled.
     """
     tick = _TICK
     ticks = sum(counts or [])

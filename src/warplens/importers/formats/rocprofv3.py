@@ -1,13 +1,14 @@
 """Output of rocprofv3, the profiler of AMD's GPUs: its JSON, its CSV files, or a folder of either.
 
 ## Made by
-`rocprofv3 --hip-trace --kernel-trace --memory-copy-trace --marker-trace --output-format json csv -- ./program` of ROCm 6.2 and later.
-One JSON file holds everything; of CSV there is one file for each kind of record, so import the folder.
+`rocprofv3 --hip-trace --kernel-trace --memory-copy-trace --marker-trace --output-format json csv --
+./program` of ROCm 6.2 and later. One JSON file holds everything. CSV has one file for each kind of
+record, so import the folder.
 
 ## What maps to what
 | there | here |
 |---|---|
-| `kernel_dispatch`, `*_kernel_trace.csv` | `kernels`; the grid is in blocks, as CUDA has it |
+| `kernel_dispatch`, `*_kernel_trace.csv` | `kernels`; the grid is in blocks, as in CUDA |
 | `memory_copy`, `*_memory_copy_trace.csv` | `memcpys` |
 | `hip_api`, `hsa_api` | `cuda_api`: HIP as `runtime`, HSA as `driver` |
 | `rccl_api`, `rocdecode_api`, `rocjpeg_api` | `nvtx_ranges` of the domain of the library |
@@ -17,8 +18,9 @@ One JSON file holds everything; of CSV there is one file for each kind of record
 | processes of one JSON, files of one process id | `processes` of one part |
 
 ## What is dropped
-Counters, samples of the program counter, scratch memory, sums and calls that only name or control markers: `diagnostics` has their
-numbers. CSV files do not have the sizes of copies, nor which calls returned an error.
+Counters, samples of the program counter, scratch memory, sums, and calls that only name or control
+markers; `diagnostics` counts them. CSV files contain neither the sizes of copies nor the errors of
+calls.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ def _files(folder: Path) -> list[Path]:
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     """Write the tables of `source` to the part.
 
-    Raises ReportError for a file that is broken, NotAReport where nothing in it has a time.
+    Raises ReportError for a file that is broken, NotAReport if nothing in it has a time.
     """
     files = _files(source) if source.is_dir() else [source]
     whole = [path for path in files if path.suffix == ".json"]
@@ -89,13 +91,14 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         tables = RocmTables(part, process, len(written))
         if any(rows.num_rows for rows in process.tables.values()):
             if abs(tables.begin) > _LATEST or abs(tables.end) > _LATEST:
-                raise ReportError(f"{source} is broken: it has events at times that cannot be.")
+                raise ReportError(f"{source} is broken: it has events at impossible times.")
             tables.write()
             written.append(tables)
     if not written:
         dropped = ", ".join(sorted({kind for process in processes for kind in process.dropped}))
         raise NotAReport(
-            f"{source} holds no calls, kernels, copies or markers{f', only {dropped}' if dropped else ''}; "
+            f"{source} contains no calls, kernels, copies or "
+            f"markers{f', only {dropped}' if dropped else ''}; "
             "record with `rocprofv3 --sys-trace`, or import the whole folder."
         )
     described = [tables.described(_HOST) for tables in written]

@@ -1,25 +1,27 @@
 """Recordings of Python 3.15's sampling profiler (Tachyon), written with `--binary`.
 
-Packed with zstd or not.
+With or without zstd compression.
 
 ## Made by
-`python -m profiling.sampling run --binary -o FILE` and `… attach --binary -o FILE PID` (3.15 and later).
+`python -m profiling.sampling run --binary -o FILE` and `… attach --binary -o FILE PID` (3.15 and
+later).
 
 ## What maps to what
 | there | here |
 |---|---|
-| a sample of a thread | `samples`: those that follow one another with the same stack and state are one row |
+| a sample of a thread | `samples`: consecutive samples with the same stack and state are one row |
 | its frames | `frames`: function, file, line; `<native>` and `<GC>` are native code |
-| the thread's state | `on_cpu` where the file says so (`--mode cpu`), else all count as running; `gil`: it held the GIL |
-| its exception | `exception`: one was raised or handled; null where none is in the file, as the profiler may not have looked |
+| the thread's state | `on_cpu` if the file has it (`--mode cpu`), else all count as running; `gil`: it held the GIL |
+| its exception | `exception`: one was raised or handled; null if the file has none, because the profiler may not have recorded them |
 | thread ids, interpreters | `threads`; the main thread has its name |
 | times | of the monotonic clock, as in recordings of warplens |
 
-Where there is no GIL, threads that run Python hold it at once. A sample stands for the usual time between two of a thread, which is
-longer than the requested interval where the profiler was late.
+Without a GIL, all threads that run Python hold it at once. A sample stands for the usual time
+between two samples of a thread, which is longer than the requested interval if the profiler was
+late.
 
 ## What is dropped
-Columns and instructions of frames, whether a thread waited for the GIL, statistics of the profiler.
+Columns and instructions of frames, waits for the GIL, statistics of the profiler.
 """
 
 from __future__ import annotations
@@ -82,7 +84,8 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         raise ReportError(f"{source} is broken: {error}.") from error
     if not taken.count:
         raise ReportError(
-            f"{source} holds no sample: the program ended immediately, or no thread was in the requested mode."
+            f"{source} contains no sample: the program ended immediately, or no thread was in the "
+            "requested mode."
         )
     tick, threads = taken.finish()
     begin = recording.header.begin * 1000

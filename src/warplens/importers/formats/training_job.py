@@ -1,8 +1,9 @@
 """Operations of a pipeline-parallel training job, from all its ranks.
 
 ## Made by
-ByteDance's tracer of Megatron jobs, as published with "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI
-2025): one Parquet file with the columns `dp_rank`, `stage`, `rank`, `step`, `optype`, `start_ts`, `duration` (seconds), `seq_id`, `mc`.
+ByteDance's tracer of Megatron jobs, as published with "Understanding Stragglers in Large Model
+Training Using What-if Analysis" (OSDI 2025): one Parquet file with the columns `dp_rank`, `stage`,
+`rank`, `step`, `optype`, `start_ts`, `duration` (seconds), `seq_id`, `mc`.
 
 ## What maps to what
 | there | here |
@@ -12,10 +13,11 @@ ByteDance's tracer of Megatron jobs, as published with "Understanding Stragglers
 | `seq_id` | the payload of the range |
 | a step | a range `step` around the operations of each rank, of the thread `compute`, with the step's number as payload |
 
-Times of the file begin anew with each step: here one step follows the other.
+Times in the file restart with each step. In the report, one step follows the other.
 
 ## What is dropped
-Microbatches and model chunks (`mb_id`, `mc`, `gmc`), and the time between steps, which the file does not have.
+Microbatches and model chunks (`mb_id`, `mc`, `gmc`), and the time between steps, which the file
+does not have.
 """
 
 from __future__ import annotations

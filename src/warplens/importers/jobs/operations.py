@@ -84,7 +84,7 @@ def is_operations(path: Path) -> bool:
 def read(path: Path) -> TrainingOperations:
     """Read the operations of a job.
 
-    ReportError where a column is missing, has another type or nulls, where a number makes no sense,
+    ReportError if a column is missing, has another type or nulls, where a number makes no sense,
     or where the job has interleaved stages.
     """
     import pyarrow as pa
@@ -103,7 +103,8 @@ def read(path: Path) -> TrainingOperations:
         raise ReportError(f"{path}: an operation has a negative duration")
     if columns["mc"].max() > 0:
         raise ReportError(
-            f"{path}: the job has several model chunks a stage (mc > 0); interleaved stages are not supported"
+            f"{path}: the job has several model chunks per stage (mc > 0); interleaved stages are not "
+            "supported"
         )
     kinds = table.column("optype").cast(pa.string()).combine_chunks().dictionary_encode()
     if kinds.null_count:

@@ -69,7 +69,7 @@ def plain(name: str) -> str:
 def size_of(type_name: str) -> int | None:
     """Return the bytes of one element of a type of PyTorch, e.g. `BFloat16`.
 
-    None where it is not known.
+    None if it is not known.
     """
     text = type_name.rpartition("::")[2].replace(" ", "").replace("_", "").lower()
     return 1 if text.startswith("float8") else _SIZES.get(text)

@@ -34,7 +34,7 @@ class Texts:
     def column(self, codes: Int32Array, change: Callable[[str], str | None] = str) -> pa.DictionaryArray:
         """Return a dictionary column of the texts with these codes.
 
-        Null where there is none, or where `change` gives none.
+        Null if there is none, or where `change` gives none.
         """
         used, where = self.distinct(codes)
         values = [change(self[code]) for code in used.tolist()]
@@ -61,7 +61,7 @@ class Texts:
 
 
 def dictionary(codes: Int32Array, values: Sequence[str]) -> pa.DictionaryArray:
-    """Return a dictionary column; null where the code is negative."""
+    """Return a dictionary column; null if the code is negative."""
     numbers = np.asarray(codes, np.int32)
     missing = numbers < 0
     return pa.DictionaryArray.from_arrays(
@@ -76,7 +76,7 @@ def constant(value: str, count: int) -> pa.DictionaryArray:
 
 
 def optional(values: npt.NDArray[Any]) -> pa.Array:
-    """Return an integer column, null where the reader has no value."""
+    """Return an integer column, null if the reader has no value."""
     return pa.array(values, mask=values == (NULL if values.dtype == np.int64 else NULL32))
 
 
@@ -88,12 +88,12 @@ def filled(values: npt.NDArray[Any], default: int = 0) -> npt.NDArray[Any]:
 
 
 def where_known(values: Int64Array) -> pa.Array:
-    """Return ids; null where they are negative."""
+    """Return ids; null if they are negative."""
     return pa.array(values, pa.int64(), mask=values < 0)
 
 
 def ordered(process: Int64Array, start: Int64Array, end: Int64Array | None = None) -> Int64Array | None:
-    """Return the order by process and start, the longer first; None where that is how they come."""
+    """Return the order by process and start, the longer first; None if that is how they come."""
     many = len(process) > 0 and bool((process != process[0]).any())
     if not many and len(start) and bool((start[1:] >= start[:-1]).all()):
         tied = start[1:] == start[:-1]

@@ -90,7 +90,7 @@ def _saw(trace: KinetoTrace, process: Int64Array, thread: Int64Array, start: Int
     trace.identity.saw(process[near], thread[near], start=start[near], end=start[near])
     if far := int((~near).sum()):
         message = (
-            "samples of counters lie far from all events of the file, as those of another clock do: they "
-            "do not count for its time span"
+            "counter samples are far from all events of the file, probably on another clock: they do "
+            "not count for its time span"
         )
         trace.say("warning", "counter-clock", message, far)

@@ -33,19 +33,20 @@ _SECRET = re.compile(r"[^\x20-\x7e]")
 
 
 def check(source: Path, trace: KinetoTrace, pieces: TextPieces) -> None:
-    """Raise where nothing could be read; else add diagnostics for the missing parts."""
+    """Raise if nothing could be read; else add diagnostics for the missing parts."""
     facts, counts = trace.reader.facts, trace.counts
     at = facts["broken_at"]
     if facts["ending"] == layout.NO_TRACE or not (facts["arrays"] or trace.header):
         raise NotAReport(
-            f"{source} is no trace: it is neither an object with `traceEvents` nor an array of events."
+            f"{source} is not a trace: it is neither an object with `traceEvents` nor an array of events."
         )
     if not facts["arrays"] and facts["ending"] == layout.WHOLE:
-        raise NotAReport(f"{source} is JSON, but no trace: it has no `traceEvents`.")
+        raise NotAReport(f"{source} is JSON, but not a trace: it has no `traceEvents`.")
     if not counts["events"] and facts["ending"] in (layout.CUT, layout.BROKEN):
         what = "ends" if facts["ending"] == layout.CUT else "is no valid JSON"
         raise ReportError(
-            f"{source} {what} at byte {at} of its text, before the first event. Copy it again, or record it again."
+            f"{source} {what} at byte {at} of its text, before the first event. Copy it again, or "
+            "record it again."
         )
     if not counts["events"] and pieces.trouble:
         raise ReportError(f"{source} cannot be unpacked: {pieces.trouble}. Copy it again.")
@@ -54,17 +55,22 @@ def check(source: Path, trace: KinetoTrace, pieces: TextPieces) -> None:
         trace.say(
             "error",
             "packing-broken",
-            f"{source.name}: {pieces.trouble}; what lay behind is missing: copy it again",
+            f"{source.name}: {pieces.trouble}; the rest is missing: copy it again",
         )
     if facts["ending"] == layout.CUT:
-        message = f"{source.name} ends at byte {at} {text}, within its events: the later ones are missing; copy it again"
+        message = (
+            f"{source.name} ends at byte {at} {text}, within its events: the later ones are "
+            "missing; copy it again"
+        )
         trace.say("error", "truncated", message)
     elif facts["ending"] == layout.BROKEN:
         message = f"{source.name} is no valid JSON from byte {at} {text} on: what lies behind is missing"
         trace.say("error", "broken", message)
     elif facts["broken"]:
         long = f", {facts['too_long']} of them for their length" if facts["too_long"] else ""
-        message = f"things in {source.name} that could not be read as events, the first at byte {at} {text}{long}, were left out"
+        message = (
+            f"things in {source.name} that are not events, the first at byte {at} {text}{long}, were left out"
+        )
         trace.say("warning", "broken-events", message, facts["broken"])
     elif facts["ending"] == layout.OPEN_ARRAY:
         trace.say(
@@ -81,7 +87,7 @@ def counted(trace: KinetoTrace) -> None:
         ("no_time", "warning", "no-time", "events without a time that can be were left out"),
         ("negative", "warning", "ends-first", "events that end before they start count as instants"),
         ("no_end", "warning", "no-end", "complete events without a duration count as instants"),
-        ("no_begin", "warning", "no-begin", "ends of ranges whose begin is not in the file were left out"),
+        ("no_begin", "warning", "no-begin", "ends of ranges without a start in the file were left out"),
         (
             "payloads_lost",
             "warning",
@@ -92,9 +98,9 @@ def counted(trace: KinetoTrace) -> None:
             "gpu_annotations",
             "info",
             "not-imported",
-            "gpu_user_annotation: the stat nvtx_gpu_proj_sum computes what annotations span on GPUs",
+            "gpu_user_annotation: the stat nvtx_gpu_proj_sum computes the GPU time of annotations",
         ),
-        ("spans", "info", "not-imported", "marks of where the profiler itself began and ended"),
+        ("spans", "info", "not-imported", "marks of the profiler's own start and end"),
     ):
         if counts[name]:
             trace.say(severity, code, message, counts[name])

@@ -41,7 +41,7 @@ _DENSE = 1 << 20  # keys that have a place each
 class KinetoIdentity:
     """The process and thread of each lane.
 
-    `process` and `thread` are by lane; -1 where a lane is no thread of the host.
+    `process` and `thread` are by lane; -1 if a lane is not a thread of the host.
     """
 
     trace: ParsedTrace
@@ -110,7 +110,7 @@ class KinetoIdentity:
 
     @property
     def main(self) -> int:
-        """The process that GPU work belongs to where nothing says otherwise."""
+        """The process that GPU work belongs to if nothing says otherwise."""
         return int(self.keys[0])
 
     def process_of(self, lane: Int32Array) -> Int64Array:

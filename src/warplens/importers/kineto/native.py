@@ -37,7 +37,7 @@ class TraceParser:
         self._trace.close()
 
     def feed(self, piece: bytes) -> bool:
-        """Take the next piece of the text; False where nothing behind it can be read."""
+        """Take the next piece of the text; False if nothing behind it can be read."""
         return bool(native.call("trace_feed", self._trace, piece))
 
     def finish(self) -> None:
@@ -55,7 +55,7 @@ class TraceParser:
     def take(self, kind: str, name: str) -> Column:
         """Return a column of a kind of event; each can be taken once.
 
-        KeyError where the kind has none of that name.
+        KeyError if the kind has none of that name.
         """
         out = np.empty(self.rows(kind), np.int64 if name in WIDE else np.int32)
         if not native.call(

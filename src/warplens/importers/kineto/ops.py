@@ -60,7 +60,7 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, stacks: KinetoStacks) -> Int
 def _flows(trace: KinetoTrace, ranges: KinetoRanges, at: Int32Array) -> Int64Array:
     """Return the place of the forward operation that an arrow leads from, of each operation.
 
-    -1 where none does.
+    -1 if none does.
     """
     forward = np.full(len(at), -1, np.int64)
     start, number, phase = trace.take("flow", "start", "id", "phase")

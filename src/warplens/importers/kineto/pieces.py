@@ -94,7 +94,7 @@ class TextPieces:
 
 
 def _ahead(source: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield what `source` yields, made by another thread meanwhile."""
+    """Yield what `source` yields, made by another thread in the meantime."""
     queue: Queue[bytes | BaseException | None] = Queue(_AHEAD)
     over = threading.Event()
 

@@ -76,7 +76,7 @@ class KinetoRanges:
     def around(self, thread: Int64Array, start: Int64Array, kinds: BoolArray | None = None) -> pa.Array:
         """Return the innermost push/pop range of threads at these times.
 
-        Null where there is none.
+        Null if there is none.
         """
         return where_known(self.around_ids(thread, start, kinds))
 
@@ -183,7 +183,7 @@ def marks(trace: KinetoTrace) -> None:
 def _generic(trace: KinetoTrace, lengths: list[int]) -> dict[str, npt.NDArray[Any]]:
     """Return the columns that only events of other tools than PyTorch have, for all ranges.
 
-    Empty where there are none of those.
+    Empty if there are none of those.
     """
     own = lengths[OP] + lengths[_ANNOTATION]
     if not lengths[_RANGE] + lengths[_ASYNC]:

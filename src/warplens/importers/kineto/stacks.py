@@ -42,7 +42,7 @@ class KinetoStacks:
     def at(self, thread: Int64Array, start: Int64Array) -> pa.Array:
         """Return the innermost frame of threads at these times, which are in order.
 
-        Null where there is none.
+        Null if there is none.
         """
         from warplens.importers.kineto.ranges import enclosing
 

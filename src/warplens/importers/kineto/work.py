@@ -231,8 +231,8 @@ class KinetoWork:
         """Say what has no call."""
         for kind, count in self.without.items():
             message = (
-                f"{kind} whose launch is not in the file, begun before the recording or taken out: nothing "
-                f"says which ranges they belong to"
+                f"{kind} whose launch is not in the file (before the recording, or removed): their "
+                "ranges are unknown"
             )
             self.trace.say("info", "no-call", message, count)
 
@@ -334,7 +334,7 @@ def _memory(name: str) -> str | None:
 
 
 def _stream_in(texts: Texts, tid: Int64Array, is_text: Int64Array) -> Int64Array:
-    """Return the number in a thread's name, as in `stream 7`; 0 where there is none."""
+    """Return the number in a thread's name, as in `stream 7`; 0 if there is none."""
     out = np.zeros(len(tid), np.int64)
     for code in np.unique(tid[is_text & 2 != 0]).tolist():
         match = re.search(r"\d{1,9}", texts[code])

@@ -61,7 +61,7 @@ def write(context: NsysContext, ranges: NsysRanges, chains: Chains) -> None:
 def enclosing(ranges: NsysRanges, thread: Int64Array, at: Int64Array) -> Int64Array:
     """Return the id of the innermost push/pop range of each thread that is open at each time.
 
-    -1 where none is.
+    -1 if none is.
     """
     enclosing_id = np.full(len(at), -1, np.int64)
     for key, mine in ranges.of_threads(np.unique(thread)):

@@ -43,7 +43,7 @@ class Chains:
     def stacks(self, table: str, process: Int64Array, chain: Int64Array, valid: BoolArray) -> pa.Array:
         """Return the stack of each row whose chain has the number `chain` in `table`.
 
-        Null where the file lacks it.
+        Null if the file lacks it.
         """
         self.tally.used.add(table)
         if not self.database.has(table, "id", "symbol", "stackDepth") or not valid.any():

@@ -9,6 +9,7 @@ import numpy as np
 
 from warplens.arrays import BoolArray
 from warplens.importers.nsys.rows import NsysRows
+from warplens.report.quoting import quoted, quoted_name
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Among:
 
     def sql(self) -> str:
         """Say it as SQL."""
-        value = f"coalesce(CAST({quoted(self.column)} AS INTEGER), 0)"
+        value = f"coalesce(CAST({quoted_name(self.column)} AS INTEGER), 0)"
         masked = value if self.mask == -1 else f"({value} & {self.mask})"
         return f"{masked} {'NOT ' * self.negated}IN ({', '.join(map(str, self.numbers))})"
 
@@ -44,7 +45,7 @@ class Given:
 
     def sql(self) -> str:
         """Say it as SQL."""
-        return f"{quoted(self.column)} IS NOT NULL"
+        return f"{quoted_name(self.column)} IS NOT NULL"
 
     def of(self, rows: NsysRows) -> BoolArray:
         """Say for which rows it is so."""
@@ -60,7 +61,7 @@ class Named:
 
     def sql(self) -> str:
         """Say it as SQL."""
-        return f"{quoted(self.column)} IN ({', '.join(map(text_of, self.texts))})"
+        return f"{quoted_name(self.column)} IN ({', '.join(map(quoted, self.texts))})"
 
     def of(self, rows: NsysRows) -> BoolArray:
         """Say for which rows it is so."""
@@ -76,7 +77,7 @@ class Begins:
 
     def sql(self) -> str:
         """Say it as SQL."""
-        return f"upper(substr({quoted(self.column)}, 1, {len(self.text)})) = {text_of(self.text.upper())}"
+        return f"upper(substr({quoted_name(self.column)}, 1, {len(self.text)})) = {quoted(self.text.upper())}"
 
     def of(self, rows: NsysRows) -> BoolArray:
         """Say for which rows it is so."""
@@ -96,7 +97,7 @@ class Lacks:
 
     def sql(self) -> str:
         """Say it as SQL."""
-        return f"instr(upper({quoted(self.column)}), {text_of(self.text.upper())}) = 0"
+        return f"instr(upper({quoted_name(self.column)}), {quoted(self.text.upper())}) = 0"
 
     def of(self, rows: NsysRows) -> BoolArray:
         """Say for which rows it is so."""
@@ -112,13 +113,3 @@ class Lacks:
 
 Condition = Among | Given | Named | Begins | Lacks
 Where = Sequence[Condition]
-
-
-def quoted(name: str) -> str:
-    """Return the name of a table or column for SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text_of(text: str) -> str:
-    """Return a text for SQL."""
-    return "'" + text.replace("'", "''") + "'"

@@ -42,7 +42,10 @@ def samples(context: NsysContext, ranges: NsysRanges, chains: Chains, about: dic
     )
     interval = _interval(about, thread, start)
     if len(rows):
-        message = f"the file does not say what a sample stands for; taken as {interval} ns, the usual time between two of a thread"
+        message = (
+            f"the file does not contain the weight of samples; warplens uses {interval} ns, the "
+            "usual time between two samples of a thread"
+        )
         if SAMPLE_INTERVAL not in about:
             context.tally.say("info", "sample-interval", message, len(rows))
     keys = np.where(np.asarray(stack.is_valid()), stack.fill_null(0).to_numpy(), -1)

@@ -38,7 +38,7 @@ class Database(ABC):
 
     @abstractmethod
     def count(self, table: str) -> int:
-        """Return how many rows a table has; 0 where it is absent."""
+        """Return how many rows a table has; 0 if it is absent."""
 
     @abstractmethod
     def read(
@@ -71,14 +71,14 @@ class Database(ABC):
     ) -> Iterator[NsysRows]:
         """Yield columns of a large table piece by piece, sorted by a column.
 
-        Nothing where the table or one of them is absent.
+        Nothing if the table or one of them is absent.
         """
 
     @abstractmethod
     def distinct(self, table: str, columns: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the different values of some integer columns, null and absent ones as 0.
 
-        Nothing where the table is absent.
+        Nothing if the table is absent.
         """
 
     def has(self, table: str, *columns: str) -> bool:

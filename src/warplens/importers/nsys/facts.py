@@ -41,7 +41,7 @@ def settings(database: Database) -> dict[str, str]:
 
 
 def command(about: dict[str, str]) -> list[str]:
-    """Return the command that nsys launched, program first; empty where the file does not say."""
+    """Return the command that nsys launched, program first; empty if the file does not say."""
     program = about.get("PROCESS_0:COMMAND")
     if not program:
         return []

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from warplens.arrays import int32
 from warplens.importers.nsys.taken import NsysContext
 from warplens.importers.rows import numbered
 from warplens.model.nsys_labels import STREAM_KINDS
@@ -47,7 +48,7 @@ def _used(context: NsysContext) -> set[tuple[int, int, int, int]]:
             if process is not None and (
                 gpu_context or stream
             ):  # migrations of unified memory may have neither
-                used.add((process, _int32(device), gpu_context, stream))
+                used.add((process, int32(device), gpu_context, stream))
     return used
 
 
@@ -63,14 +64,14 @@ def _contexts(context: NsysContext, used: set[tuple[int, int, int, int]]) -> lis
                 {"process": row_of_file["process"], "context": row_of_file["contextId"]},
             )
             # What ran knows its device better than a table that older versions filled with zeros.
-            row.setdefault("device", _int32(row_of_file["deviceId"] or 0))
+            row.setdefault("device", int32(row_of_file["deviceId"] or 0))
             row["null_stream"] = row_of_file["nullStreamId"] or None  # 0: not known
     for row_of_file in _rows_of(context, "TARGET_INFO_NVTX_CUDA_CONTEXT", ("deviceId", "contextId"), "name"):
         row = rows.setdefault(
             (row_of_file["process"], row_of_file["contextId"]),
             {"process": row_of_file["process"], "context": row_of_file["contextId"]},
         )
-        row.setdefault("device", _int32(row_of_file["deviceId"] or 0))
+        row.setdefault("device", int32(row_of_file["deviceId"] or 0))
         row["name"] = row_of_file["name"]
     return [rows[key] for key in sorted(rows)]
 
@@ -91,7 +92,7 @@ def _streams(context: NsysContext, used: set[tuple[int, int, int, int]]) -> list
                 "stream": row_of_file["streamId"],
             },
         )
-        row["priority"] = None if row_of_file["priority"] is None else _int32(row_of_file["priority"])
+        row["priority"] = None if row_of_file["priority"] is None else int32(row_of_file["priority"])
         row["kind"] = STREAM_KINDS.get(row_of_file["flag"])
     for row_of_file in _rows_of(context, "TARGET_INFO_NVTX_CUDA_STREAM", ("contextId", "streamId"), "name"):
         key = row_of_file["process"], row_of_file["streamId"]
@@ -164,7 +165,7 @@ def _devices(context: NsysContext, used: set[tuple[int, int]]) -> list[_Row]:
                 uuids[row["pid"], row["cudaId"]] = row["uuid"]
     pids = {key: pid >> 24 & 0xFFFFFF for pid, key in identity.keys.items()}
     for pid, cuda in cards:
-        used |= {(key, _int32(cuda)) for key, known in pids.items() if known == pid}
+        used |= {(key, int32(cuda)) for key, known in pids.items() if known == pid}
     rows = []
     for process, device in sorted(used):
         key = pids[process], device
@@ -237,9 +238,5 @@ def _rows_of(context: NsysContext, table: str, ints: tuple[str, ...], *texts: st
     return rows
 
 
-def _int32(value: int) -> int:
-    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
-
-
 def _small(value: int | None) -> int | None:
-    return None if value is None else _int32(value)
+    return None if value is None else int32(value)

@@ -158,7 +158,7 @@ class NsysIdentity:
         return np.isin(global_ids, self._tids)
 
     def key_of(self, hardware: int, machine: int, pid: int) -> int | None:
-        """Return the key of a process given in parts; None where it did nothing."""
+        """Return the key of a process given in parts; None if it did nothing."""
         return self.keys.get(hardware << 56 | machine << 48 | pid << 24)
 
     def process_rows(self, hosts: dict[int, str], host: str, command: list[str]) -> list[dict[str, Any]]:
@@ -260,7 +260,7 @@ def _add(spans: dict[int, Span], key: int, first: int, last: int) -> None:
 
 
 def _reach(spans: dict[int, Span]) -> tuple[int, int]:
-    """Return when anything was first and last seen; 0 where nothing was."""
+    """Return when anything was first and last seen; 0 if nothing was."""
     return min((span.first for span in spans.values()), default=0), max(
         (span.last for span in spans.values()), default=0
     )

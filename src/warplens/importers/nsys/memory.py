@@ -240,7 +240,7 @@ def _constant(text: str, rows: int) -> pa.DictionaryArray:
 
 
 def _known(texts: pa.DictionaryArray) -> pa.DictionaryArray:
-    """Return the column with null where the file has no value."""
+    """Return the column with null if the file has no value."""
     plain = texts.cast(pa.string())
     return pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain).dictionary_encode()
 

@@ -245,7 +245,7 @@ class Annotations:
     ) -> pa.DictionaryArray:
         """Return the name that each row's keys have in `names`.
 
-        `unknown` with the last key where there is none.
+        `unknown` with the last key if there is none.
         """
         if not valid.any():
             return pa.nulls(len(valid), pa.string()).dictionary_encode()

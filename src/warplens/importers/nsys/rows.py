@@ -74,7 +74,7 @@ class NsysRows:
         )
 
     def dictionaries(self) -> list[dict[str, Any]]:
-        """Return the rows one by one, None where there is no value; for small tables."""
+        """Return the rows one by one, None if there is no value; for small tables."""
         columns: dict[str, list[Any]] = {}
         for name in self._names:
             if name in self._texts:

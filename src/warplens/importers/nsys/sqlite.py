@@ -14,9 +14,10 @@ import adbc_driver_sqlite.dbapi as sqlite
 import pyarrow as pa
 
 from warplens.errors import NotAReport, ReportError
-from warplens.importers.nsys.conditions import Where, quoted, text_of
+from warplens.importers.nsys.conditions import Where
 from warplens.importers.nsys.database import LATEST, Database
 from warplens.importers.nsys.rows import FLAG, NsysRows
+from warplens.report.quoting import quoted, quoted_name
 
 MAGIC = b"SQLite format 3\0"
 _HEAD = 100  # bytes
@@ -41,7 +42,7 @@ class SqliteFile(Database):
             raise NotAReport(f"{path} is not a SQLite file.")
         if size < (whole := _whole_size(head)):
             raise ReportError(
-                f"{path} is cut off: it has {size} of {whole} bytes. Copy it again, or export it again."
+                f"{path} is truncated: it has {size} of {whole} bytes. Copy it again, or export it again."
             )
         wal = path.with_name(path.name + "-wal")
         # A file that nobody writes any more is read without locks and without files beside it, from read-only places too.
@@ -79,7 +80,7 @@ class SqliteFile(Database):
         condition = f" WHERE {' AND '.join(part.sql() for part in where)}" if where else ""
         return NsysRows(
             self._query(
-                f"SELECT {self._select(table, ints, reals, texts=texts)} FROM {quoted(table)}{condition}",
+                f"SELECT {self._select(table, ints, reals, texts=texts)} FROM {quoted_name(table)}{condition}",
                 table,
             ),
             names,
@@ -92,17 +93,17 @@ class SqliteFile(Database):
         """Return when each value of a column was first and last seen; see `Database`."""
         if not self.has(table, start):
             return []
-        keys = f"coalesce(CAST({quoted(key)} AS INTEGER), 0)" if self.has(table, key) else "0"
-        begin = f"CAST({quoted(start)} AS INTEGER)"
-        last = f"coalesce(CAST({quoted(end)} AS INTEGER), {begin})" if self.has(table, end) else begin
+        keys = f"coalesce(CAST({quoted_name(key)} AS INTEGER), 0)" if self.has(table, key) else "0"
+        begin = f"CAST({quoted_name(start)} AS INTEGER)"
+        last = f"coalesce(CAST({quoted_name(end)} AS INTEGER), {begin})" if self.has(table, end) else begin
         good = [
-            f"{quoted(start)} IS NOT NULL",
+            f"{quoted_name(start)} IS NOT NULL",
             *(f"{time} BETWEEN -{LATEST} AND {LATEST}" for time in (begin, last)),
             *(part.sql() for part in where),
         ]
         rows = self._query(
             f"SELECT {keys} AS k, min({begin}) AS b, max(max({last}, {begin})) AS e "
-            f"FROM {quoted(table)} WHERE {' AND '.join(good)} GROUP BY 1",
+            f"FROM {quoted_name(table)} WHERE {' AND '.join(good)} GROUP BY 1",
             table,
         )
         return [(row["k"], row["b"], row["e"]) for row in rows.to_pylist()]
@@ -113,7 +114,7 @@ class SqliteFile(Database):
         """Yield columns sorted by one of them, piece by piece; see `Database`."""
         if not self.has(table, *ints, *reals):
             return
-        text = f"SELECT {self._select(table, ints, reals, texts=())} FROM {quoted(table)} ORDER BY {quoted(order)}"
+        text = f"SELECT {self._select(table, ints, reals, texts=())} FROM {quoted_name(table)} ORDER BY {quoted_name(order)}"
         try:
             with self._cursor() as cursor:
                 cursor.execute(text)
@@ -134,10 +135,10 @@ class SqliteFile(Database):
             return []
         there = self.tables[table]
         select = ", ".join(
-            f"{f'coalesce(CAST({quoted(name)} AS INTEGER), 0)' if name in there else 0} AS {quoted(name)}"
+            f"{f'coalesce(CAST({quoted_name(name)} AS INTEGER), 0)' if name in there else 0} AS {quoted_name(name)}"
             for name in columns
         )
-        rows = self._query(f"SELECT DISTINCT {select} FROM {quoted(table)}", table)
+        rows = self._query(f"SELECT DISTINCT {select} FROM {quoted_name(table)}", table)
         return list(zip(*(rows.column(name).to_pylist() for name in columns), strict=True))
 
     def _select(self, table: str, ints: Sequence[str], reals: Sequence[str], texts: Sequence[str]) -> str:
@@ -146,24 +147,30 @@ class SqliteFile(Database):
         Beside reals and texts with nulls where they have one.
         """
         rows, values = self._filled(table)
-        select = [f"CAST({quoted(name)} AS INTEGER) AS {quoted(name)}" for name in ints if values.get(name)]
+        select = [
+            f"CAST({quoted_name(name)} AS INTEGER) AS {quoted_name(name)}"
+            for name in ints
+            if values.get(name)
+        ]
         # The driver takes a column's type from its first rows: none may be null where the type is not that of integers.
         for names, kind, nothing in ((reals, "REAL", "0.0"), (texts, "BLOB", "x''")):
             for name in names:
                 if values.get(name):
-                    select.append(f"coalesce(CAST({quoted(name)} AS {kind}), {nothing}) AS {quoted(name)}")
+                    select.append(
+                        f"coalesce(CAST({quoted_name(name)} AS {kind}), {nothing}) AS {quoted_name(name)}"
+                    )
                 if 0 < values.get(name, 0) < rows:
-                    select.append(f"{quoted(name)} IS NOT NULL AS {quoted(name + FLAG)}")
-        return ", ".join(select) or f"1 AS {quoted(FLAG)}"
+                    select.append(f"{quoted_name(name)} IS NOT NULL AS {quoted_name(name + FLAG)}")
+        return ", ".join(select) or f"1 AS {quoted_name(FLAG)}"
 
     def _filled(self, table: str) -> tuple[int, dict[str, int]]:
         """Return how many rows a table has, and how many of them have a value in each column."""
         if table not in self._values:
             columns = sorted(self.tables[table])
-            counts = "".join(f", count({quoted(column)})" for column in columns)
+            counts = "".join(f", count({quoted_name(column)})" for column in columns)
             rows, *values = (
                 column[0].as_py()
-                for column in self._query(f"SELECT count(*){counts} FROM {quoted(table)}", table).columns
+                for column in self._query(f"SELECT count(*){counts} FROM {quoted_name(table)}", table).columns
             )
             self._values[table] = rows, dict(zip(columns, values, strict=True))
         return self._values[table]
@@ -179,7 +186,7 @@ class SqliteFile(Database):
 
     def _columns(self, table: str) -> list[str]:
         rows = self._query(
-            f"SELECT CAST(name AS BLOB) AS name FROM pragma_table_info({text_of(table)})", table
+            f"SELECT CAST(name AS BLOB) AS name FROM pragma_table_info({quoted(table)})", table
         )
         return [bytes(name).decode(errors="replace") for name in rows.column("name").to_pylist()]
 

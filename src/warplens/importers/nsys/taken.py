@@ -41,7 +41,7 @@ class NsysCalls:
     starts: Int64Array
 
     def of(self, process: Int64Array, correlation: Int64Array, valid: BoolArray) -> pa.Array:
-        """Return the ids of the calls with these correlations; null where there is none."""
+        """Return the ids of the calls with these correlations; null if there is none."""
         place, known = self._find(process, correlation, valid)
         return (
             pa.array(self.ids[place], pa.int64(), mask=~known)

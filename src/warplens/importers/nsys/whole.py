@@ -41,7 +41,7 @@ _SOURCES = {
 def take(database: Database, part: PartWriter, progress: Progress, rank: int | None = None) -> Facts:
     """Write all tables of an export to the part and return its facts.
 
-    Raises ReportError where it is broken.
+    Raises ReportError if it is broken.
 
     `rank`: of the launched program, where the export says none.
     """

@@ -45,7 +45,7 @@ def kernels(context: NsysContext) -> None:
         context.tally.say(
             "info",
             "no-call",
-            "kernels whose launch is not in the file: nothing says which ranges they belong to",
+            "kernels whose launch is not in the file: their ranges are unknown",
             alone,
         )
     context.write(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
+from warplens.arrays import int32
 from warplens.importers.perfetto import wire
 from warplens.importers.perfetto.trace import PerfettoTrace
 
@@ -103,7 +104,7 @@ def _track(described: Described, message: dict[int, list[wire.Value]]) -> None:
 
 
 def _process(described: Described, message: dict[int, list[wire.Value]]) -> int:
-    pid = _int32(wire.whole(message, 1))
+    pid = int32(wire.whole(message, 1))
     command = wire.texts(message, 2)
     if command:
         described.commands[pid] = shlex.join(command)
@@ -114,7 +115,7 @@ def _process(described: Described, message: dict[int, list[wire.Value]]) -> int:
 
 
 def _thread(described: Described, message: dict[int, list[wire.Value]]) -> tuple[int, int]:
-    pid, tid = _int32(wire.whole(message, 1)), wire.signed(wire.whole(message, 2))
+    pid, tid = int32(wire.whole(message, 1)), wire.signed(wire.whole(message, 2))
     if name := wire.text(message, 5):
         described.threads[pid, tid] = name
     return pid, tid
@@ -123,17 +124,12 @@ def _thread(described: Described, message: dict[int, list[wire.Value]]) -> tuple
 def _tree(described: Described, message: dict[int, list[wire.Value]]) -> None:
     for data in wire.inner(message, 1):
         process = wire.message(data)
-        pid, command = _int32(wire.whole(process, 1)), wire.texts(process, 3)
-        described.parents[pid] = _int32(wire.whole(process, 2))
+        pid, command = int32(wire.whole(process, 1)), wire.texts(process, 3)
+        described.parents[pid] = int32(wire.whole(process, 2))
         if command:
             described.commands.setdefault(pid, shlex.join(command))
             described.processes.setdefault(pid, command[0])
     for data in wire.inner(message, 2):
         thread = wire.message(data)
         if name := wire.text(thread, 2):
-            described.threads.setdefault((_int32(wire.whole(thread, 3)), _int32(wire.whole(thread, 1))), name)
-
-
-def _int32(value: int) -> int:
-    value &= 0xFFFFFFFF
-    return value - (1 << 32) if value >> 31 else value
+            described.threads.setdefault((int32(wire.whole(thread, 3)), int32(wire.whole(thread, 1))), name)

@@ -31,7 +31,7 @@ class Details:
     def of(self, rows: Int64Array, name: str) -> DetailColumn | None:
         """Return what the events `rows` (rows of events) say under a name.
 
-        None where none says anything.
+        None if none says anything.
         """
         number = self._trace.number(name)
         first, last = (int(np.searchsorted(self._sorted, number, side=side)) for side in ("left", "right"))

@@ -132,7 +132,7 @@ def say(context: PerfettoContext, ends_without_begin: int) -> None:
     tally.say(
         "warning",
         "broken",
-        "packets that are no message were left out",
+        "packets that are not messages were left out",
         lost["broken"] + context.described.broken,
     )
     tally.say("info", "not-imported", "events of a kind that is not known were left out", lost["phases"])

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from warplens.arrays import Int64Array
+from warplens.arrays import Int64Array, int32
 from warplens.importers.perfetto import own as owns
+from warplens.importers.perfetto import wire
 from warplens.importers.perfetto.descriptors import Described
 from warplens.importers.perfetto.trace import ASYNC, NAMED, QUEUE, THREAD, UUID, PerfettoTrace
 from warplens.storage.writer import THREADS_PER_PROCESS, PartWriter
@@ -142,13 +143,13 @@ class TrackPlaces:
         if kind == UUID and uuid in self._own.tracks:
             return self._own_place(uuid)
         if kind == THREAD:
-            pid, tid = _signed(uuid), _signed(int(self._trace.tracks["second"][track]))
+            pid, tid = wire.signed(uuid), wire.signed(int(self._trace.tracks["second"][track]))
             return TrackPlace(self.process_of(pid), self._thread(pid, tid))
         if kind == QUEUE:
             return TrackPlace(self.process_of(int(self._trace.tracks["third"][track]) >> 32), NONE)
         if kind == ASYNC:
             name = self._trace.text(int(self._trace.tracks["name"][track])) or "async"
-            return self._beside(_signed(uuid), None, name, key=("async", track))
+            return self._beside(wire.signed(uuid), None, name, key=("async", track))
         above = self._described.above(uuid)
         thread = next((upper for upper in above if upper.tid is not None), None)
         pid = next((upper.pid for upper in above if upper.pid is not None), 0)
@@ -166,7 +167,7 @@ class TrackPlaces:
         """Return the place of a track of numbers; None where it is a whole device's."""
         uuid = int(self._trace.tracks["first"][track])
         if self._trace.tracks["kind"][track] == NAMED:
-            return TrackPlace(self.process_of(_signed(uuid)), NONE)
+            return TrackPlace(self.process_of(wire.signed(uuid)), NONE)
         if uuid in self._own.counters:
             process = self.key("process", self._own.which[uuid], self._own.counters[uuid].get("process"))
             if process == NONE and "metric" in self._own.counters[uuid]:
@@ -232,7 +233,7 @@ class TrackPlaces:
             number = state.threads[tid] = max(state.threads.values(), default=-1) + 1
             name = self._described.threads.get((pid, tid))
             key = process * THREADS_PER_PROCESS + number
-            self.thread_rows.append({"thread": key, "process": process, "tid": _int32(tid), "name": name})
+            self.thread_rows.append({"thread": key, "process": process, "tid": int32(tid), "name": name})
         return process * THREADS_PER_PROCESS + state.threads[tid]
 
 
@@ -246,7 +247,7 @@ def _blank(pid: int, name: str) -> dict[str, Any]:
         "executable": name,
         "recorded": True,
     }
-    return {"pid": _int32(pid), "name": short, **never}
+    return {"pid": int32(pid), "name": short, **never}
 
 
 def _known(table: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -257,12 +258,3 @@ def _known(table: str, row: dict[str, Any]) -> dict[str, Any]:
 
 def _number(value: Any) -> int:
     return value if isinstance(value, int) else 0
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >> 63 else value
-
-
-def _int32(value: int) -> int:
-    value &= 0xFFFFFFFF
-    return value - (1 << 32) if value >> 31 else value

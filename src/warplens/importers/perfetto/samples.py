@@ -56,7 +56,7 @@ def write(context: PerfettoContext) -> None:
                 )
         except ValueError:
             broken += 1
-    context.tally.say("warning", "broken", "samples that are no message were left out", broken)
+    context.tally.say("warning", "broken", "samples that are not messages were left out", broken)
     context.tally.say("info", "no-stack", "samples without a stack were left out", without)
     if not samples:
         return

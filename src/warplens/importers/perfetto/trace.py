@@ -156,7 +156,8 @@ class PerfettoTrace:
     def _packed(self, data: bytes, kind: int, progress: Callable[[float], None]) -> None:
         if kind == _ZSTD:
             raise ReportError(
-                f"{self.source} holds packets compressed with zstd, which cannot be read; convert it with `traceconv decompress_packets`."
+                f"{self.source} contains packets compressed with zstd, which warplens cannot read; "
+                "convert it with `traceconv decompress_packets`."
             )
         try:
             self._feed(self._unpacked(data, DEFLATE)[0], progress, within=True)

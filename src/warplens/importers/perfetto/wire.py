@@ -14,7 +14,7 @@ Value = int | bytes
 def fields(data: bytes) -> Iterator[tuple[int, Value]]:
     """Yield the fields of a message: number, and an integer or bytes.
 
-    Raises ValueError where it is no message.
+    Raises ValueError if it is no message.
     """
     at, size = 0, len(data)
     while at < size:
@@ -64,7 +64,7 @@ def real(value: int) -> float:
 
 
 def text(message: dict[int, list[Value]], field: int) -> str | None:
-    """Return the last value of a text field; None where it has none."""
+    """Return the last value of a text field; None if it has none."""
     value = message.get(field, [None])[-1]
     return value.decode(errors="replace") if isinstance(value, bytes) else None
 

@@ -109,7 +109,7 @@ class Marshalled:
                 or len(key) > _LONGEST_KEY
                 or not all(isinstance(part, str | int) for part in key)
             ):
-                raise NotMarshalled("a key that is no function", self._at)
+                raise NotMarshalled("a key that is not a function", self._at)
             entries[key] = self.value(depth + 1)
         return entries
 

@@ -75,7 +75,7 @@ class TachyonFile:
         texts, frames, size = struct.unpack_from(f"{order}IIQ", data, len(data) - _FOOTER)
         if size != len(data):
             raise Broken(
-                f"it was written with {size:,} bytes and has {len(data):,}: it is cut off, or not finished"
+                f"it was written with {size:,} bytes and has {len(data):,}: it is truncated, or not finished"
             )
         strings = self._texts(texts)
         self.frames = self._frames(frames, strings)
@@ -192,7 +192,8 @@ def _header(data: bytes, order: str) -> TachyonHeader:
     python = ".".join(map(str, data[8:11]))
     if version != _VERSION:
         raise Broken(
-            f"Python {python} wrote it in version {version} of the format; version {_VERSION} is known here"
+            f"Python {python} wrote it in version {version} of the format; this warplens reads "
+            f"version {_VERSION}"
         )
     for layout in _LAYOUTS:
         _, *_, begin, interval, samples, _, texts, frames, compression = struct.unpack_from(
@@ -209,7 +210,7 @@ def _header(data: bytes, order: str) -> TachyonHeader:
                 compression=compression,
             )
     raise Broken(
-        "its header does not say where its parts are: it is not finished, or compressed in an unknown way"
+        "its header has no positions of its parts: it is not finished, or its compression is unknown"
     )
 
 

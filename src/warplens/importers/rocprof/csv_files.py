@@ -33,7 +33,7 @@ _MARKER_CALLS = ("MARKER_CONTROL_API", "MARKER_NAME_API")
 
 
 def kind_of(path: Path) -> str:
-    """Return the kind of record in a CSV file, empty where rocprofv3 did not write it. Raises OSError."""
+    """Return the kind of record in a CSV file, empty if rocprofv3 did not write it. Raises OSError."""
     with open(path, "rb") as file:
         line = file.read(_HEAD).partition(b"\n")[0].decode(errors="replace")
     columns = {name.strip().strip('"') for name in line.split(",")}
@@ -53,7 +53,7 @@ def read(paths: Iterable[Path]) -> list[RocmProcess]:
         process = processes.setdefault(run, RocmProcess(int(run) if run.isdigit() else 0, name=run))
         kind = kind_of(path)
         rows, lost = _rows(path, kind)
-        process.drop("lines that are no records", lost)
+        process.drop("lines that are not records", lost)
         if kind == "agents":
             process.gpus += _gpus(rows)
         elif kind == "calls":
@@ -85,7 +85,8 @@ def _rows(path: Path, kind: str) -> tuple[pa.Table, int]:
         )
     except pa.ArrowInvalid as error:
         raise ReportError(
-            f"{path} is broken: {str(error).splitlines()[0]}. Record it again, or take the file out of the folder."
+            f"{path} is broken: {str(error).splitlines()[0]}. Record it again, or take the file "
+            "out of the folder."
         ) from error
     if kind not in NUMBERS:
         return rows, lost

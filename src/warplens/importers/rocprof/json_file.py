@@ -47,23 +47,29 @@ def read(source: Path) -> list[RocmProcess]:
 class _Names:
     """Names of kinds, operations, kernels and markers by their numbers."""
 
-    def __init__(self, row: _Row) -> None:
-        strings = row.get("strings", {})
-        self._kinds = strings.get("buffer_records", [])
-        self._markers = {one["key"]: one["value"] for one in strings.get("marker_api", [])}
-        self._kernels = {
-            one["kernel_id"]: one.get("formatted_kernel_name") or one["kernel_name"]
-            for one in row.get("kernel_symbols", [])
-        }
-        self._registers = {
-            one["kernel_id"]: int(one.get("arch_vgpr_count", 0)) for one in row.get("kernel_symbols", [])
-        }
-        self._agents: dict[int, str] = {}
-        numbers = {1: 0, _GPU: 0}
-        for agent in sorted(row.get("agents", []), key=lambda one: one.get("node_id", 0)):
-            number = numbers.get(agent["type"], 0)
-            numbers[agent["type"]] = number + 1
-            self._agents[agent["id"]["handle"]] = f"{'GPU' if agent['type'] == _GPU else 'CPU'} {number}"
+    def __init__(
+        self,
+        kinds: list[_Row],
+        markers: dict[int, str],
+        kernels: dict[int, _Row],
+        agents: dict[int, str],
+    ) -> None:
+        self._kinds, self._markers, self._kernels, self._agents = kinds, markers, kernels, agents
+
+    @classmethod
+    def of(cls, process: _Row) -> _Names:
+        """Return the names that a process's records use."""
+        strings = process.get("strings", {})
+        return cls(
+            strings.get("buffer_records", []),
+            {one["key"]: one["value"] for one in strings.get("marker_api", [])},
+            {one["kernel_id"]: one for one in process.get("kernel_symbols", [])},
+            {
+                agent["id"]["handle"]: f"{kind} {number}"
+                for kind, is_gpu in (("CPU", False), ("GPU", True))
+                for number, agent in enumerate(_agents(process, is_gpu=is_gpu))
+            },
+        )
 
     def kind(self, record: _Row) -> str:
         return str(self._kinds[record["kind"]]["kind"])
@@ -76,17 +82,20 @@ class _Names:
         return str(self._markers.get(number, "")) or self.operation(record)
 
     def kernel(self, number: int) -> str:
-        return str(self._kernels.get(number, f"kernel {number}"))
+        symbol = self._kernels.get(number)
+        if symbol is None:
+            return f"kernel {number}"
+        return str(symbol.get("formatted_kernel_name") or symbol["kernel_name"])
 
     def registers(self, number: int) -> int:
-        return self._registers.get(number, 0)
+        return int(self._kernels.get(number, {}).get("arch_vgpr_count", 0))
 
     def agent(self, handle: _Row) -> str:
         return self._agents.get(handle["handle"], f"Agent {handle['handle']}")
 
 
 def _process(row: _Row) -> RocmProcess:
-    about, names = row["metadata"], _Names(row)
+    about, names = row["metadata"], _Names.of(row)
     command = about.get("command") or []
     process = RocmProcess(
         int(about["pid"]),
@@ -96,77 +105,69 @@ def _process(row: _Row) -> RocmProcess:
     )
     process.gpus = list(_gpus(row, names))
     records: dict[str, list[_Row]] = row.get("buffer_records", {})
-    for kind, rows in records.items():
-        if kind not in _TAKEN:
-            process.drop(kind, len(rows))
-    for kind, rows in row.get("callback_records", {}).items():
+    others = [(kind, rows) for kind, rows in records.items() if kind not in _TAKEN]
+    for kind, rows in (*others, *row.get("callback_records", {}).items()):
         process.drop(kind, len(rows))
     calls = [record for kind in _CALLS for record in records.get(kind, [])]
-    process.add(
+    _add(
+        process,
         "calls",
-        normalised(
-            "calls",
-            {
-                **_times(calls),
-                "Thread_Id": [record["thread_id"] for record in calls],
-                "Domain": [names.kind(record) for record in calls],
-                "Function": [names.operation(record) for record in calls],
-            },
-        ),
+        calls,
+        columns={
+            "Thread_Id": [record["thread_id"] for record in calls],
+            "Domain": [names.kind(record) for record in calls],
+            "Function": [names.operation(record) for record in calls],
+        },
     )
     _markers(process, records.get("marker_api", []), names)
     _kernels(process, records.get("kernel_dispatch", []), names)
     copies = records.get("memory_copy", [])
-    process.add(
+    _add(
+        process,
         "copies",
-        normalised(
-            "copies",
-            {
-                **_times(copies),
-                "Stream_Id": [record.get("stream_id", {}).get("handle", 0) for record in copies],
-                "Bytes": [record.get("bytes", 0) for record in copies],
-                "Direction": [names.operation(record) for record in copies],
-                "Source_Agent_Id": [names.agent(record["src_agent_id"]) for record in copies],
-                "Destination_Agent_Id": [names.agent(record["dst_agent_id"]) for record in copies],
-            },
-        ),
+        copies,
+        columns={
+            "Stream_Id": [record.get("stream_id", {}).get("handle", 0) for record in copies],
+            "Bytes": [record.get("bytes", 0) for record in copies],
+            "Direction": [names.operation(record) for record in copies],
+            "Source_Agent_Id": [names.agent(record["src_agent_id"]) for record in copies],
+            "Destination_Agent_Id": [names.agent(record["dst_agent_id"]) for record in copies],
+        },
     )
     memory = records.get("memory_allocation", [])
-    process.add(
+    _add(
+        process,
         "allocations",
-        normalised(
-            "allocations",
-            {
-                **_times(memory),
-                "Allocation_Size": [record["allocation_size"] for record in memory],
-                "Operation": [names.operation(record) for record in memory],
-                "Agent_Id": [names.agent(record["agent_id"]) for record in memory],
-                "Address": [str(record["address"]) for record in memory],
-            },
-        ),
+        memory,
+        columns={
+            "Allocation_Size": [record["allocation_size"] for record in memory],
+            "Operation": [names.operation(record) for record in memory],
+            "Agent_Id": [names.agent(record["agent_id"]) for record in memory],
+            "Address": [str(record["address"]) for record in memory],
+        },
     )
     return process
 
 
-def _times(records: list[_Row]) -> dict[str, Any]:
+def _add(process: RocmProcess, kind: str, records: list[_Row], columns: dict[str, Any]) -> None:
+    """Add records with these columns, their times and their correlation."""
     times = {name: [record[key] for record in records] for name, key in _TIMES.items()}
-    return {**times, "Correlation_Id": [record["correlation_id"]["internal"] for record in records]}
+    correlation = [record["correlation_id"]["internal"] for record in records]
+    process.add(kind, normalised(kind, {**times, "Correlation_Id": correlation, **columns}))
 
 
 def _markers(process: RocmProcess, records: list[_Row], names: _Names) -> None:
     marked = [record for record in records if names.operation(record).endswith(_MESSAGES)]
     process.drop("calls that control or name markers", len(records) - len(marked))
-    process.add(
+    _add(
+        process,
         "markers",
-        normalised(
-            "markers",
-            {
-                **_times(marked),
-                "Thread_Id": [record["thread_id"] for record in marked],
-                "Function": [names.marker(record) for record in marked],
-                "Operation": [names.operation(record) for record in marked],
-            },
-        ),
+        marked,
+        columns={
+            "Thread_Id": [record["thread_id"] for record in marked],
+            "Function": [names.marker(record) for record in marked],
+            "Operation": [names.operation(record) for record in marked],
+        },
     )
 
 
@@ -177,28 +178,31 @@ def _kernels(process: RocmProcess, records: list[_Row], names: _Names) -> None:
         for column, key in (("Workgroup", "workgroup_size"), ("Grid", "grid_size"))
         for axis in "xyz"
     }
-    process.add(
+    _add(
+        process,
         "kernels",
-        normalised(
-            "kernels",
-            {
-                **_times(records),
-                **sizes,
-                "Thread_Id": [record.get("thread_id", 0) for record in records],
-                "Stream_Id": [record.get("stream_id", {}).get("handle", 0) for record in records],
-                "Queue_Id": [one["queue_id"]["handle"] for one in about],
-                "Group_Segment_Size": [one.get("group_segment_size", 0) for one in about],
-                "VGPR_Count": [names.registers(one["kernel_id"]) for one in about],
-                "Agent_Id": [names.agent(one["agent_id"]) for one in about],
-                "Kernel_Name": [names.kernel(one["kernel_id"]) for one in about],
-            },
-        ),
+        records,
+        columns={
+            **sizes,
+            "Thread_Id": [record.get("thread_id", 0) for record in records],
+            "Stream_Id": [record.get("stream_id", {}).get("handle", 0) for record in records],
+            "Queue_Id": [one["queue_id"]["handle"] for one in about],
+            "Group_Segment_Size": [one.get("group_segment_size", 0) for one in about],
+            "VGPR_Count": [names.registers(one["kernel_id"]) for one in about],
+            "Agent_Id": [names.agent(one["agent_id"]) for one in about],
+            "Kernel_Name": [names.kernel(one["kernel_id"]) for one in about],
+        },
     )
 
 
+def _agents(process: _Row, *, is_gpu: bool) -> list[_Row]:
+    """Return the GPUs, or the other agents, in the order of their nodes."""
+    agents = [agent for agent in process.get("agents", []) if (agent["type"] == _GPU) == is_gpu]
+    return sorted(agents, key=lambda agent: agent.get("node_id", 0))
+
+
 def _gpus(row: _Row, names: _Names) -> Iterator[RocmAgent]:
-    gpus = [agent for agent in row.get("agents", []) if agent["type"] == _GPU]
-    for number, agent in enumerate(sorted(gpus, key=lambda one: one.get("node_id", 0))):
+    for number, agent in enumerate(_agents(row, is_gpu=True)):
         banks = agent.get("mem_banks") or []
         yield RocmAgent(
             (names.agent(agent["id"]),),

@@ -57,7 +57,8 @@ def compile_gpu(source: str, arch: str, options: Sequence[str] = (), compiler: s
     compiler = compiler or gpu_compiler()
     if compiler is None:
         raise CaptureError(
-            "nothing here compiles CUDA C++: neither nvcc nor cuda-bindings (pip install cuda-bindings nvidia-cuda-nvrtc)"
+            "no CUDA C++ compiler is installed: neither nvcc nor cuda-bindings (pip install "
+            "cuda-bindings nvidia-cuda-nvrtc)"
         )
     words = [_STANDARD, f"-I{include_path()}", *options]
     if compiler == "nvrtc":
@@ -123,10 +124,10 @@ class HostKernels:
     """
 
     def __init__(self, source: str, names: Sequence[str], options: Sequence[str] = ()) -> None:
-        """Compile. CaptureError where there is no compiler, or with what it said."""
+        """Compile. CaptureError if there is no compiler, or with what it said."""
         compiler = host_compiler()
         if compiler is None:
-            raise CaptureError("there is no C++ compiler here (g++, clang++ or the one that CXX names)")
+            raise CaptureError("no C++ compiler is installed (g++, clang++, or set CXX)")
         entries = "\n".join(f"WARPLENS_HOST_KERNEL({name})" for name in names)
         with tempfile.TemporaryDirectory(prefix="warplens-") as folder:
             path, out = os.path.join(folder, "kernel.cpp"), os.path.join(folder, "kernel.so")

@@ -112,7 +112,7 @@ def end(plan: Plan, values: tuple[Any, ...], *, loc: Any = None, ip: Any = None)
 def in_loop() -> bool:
     """Whether what is emitted now goes into a loop of the kernel.
 
-    False where this release does not tell.
+    False if this release does not tell.
     """
     try:
         op = ir.InsertionPoint.current.block.owner

@@ -107,7 +107,7 @@ _LEADS = {
 
 
 def begin(plan: Plan, *, leader: str = LANE_0) -> str:
-    """Find the unit of this warp (or of each thread) and write the begin of its header.
+    """Find the unit of this warp (or of each thread) and write the start of its header.
 
     `leader`: the recording lanes, a key of _LEADS.
 
@@ -170,7 +170,7 @@ def timer(plan: Plan) -> str:
 def record(plan: Plan, *, mark: bool, payload: bool = True) -> str:
     """Read the clock and store one record, if the thread records and its slice has room.
 
-    $0 u64 buffer, $1 u32 limit, $2 u32 place, $3 u32 word, then, where there are such, u32 payload and u32 t0 (none for a mark).
+    $0 u64 buffer, $1 u32 limit, $2 u32 place, $3 u32 word, then, if there are such, u32 payload and u32 t0 (none for a mark).
     A payload that is none is a register that nobody writes: that costs nothing, and nobody reads it.
     """
     fourth, t0 = "$4" if payload else "none", "t1" if mark else "$5" if payload else "$4"

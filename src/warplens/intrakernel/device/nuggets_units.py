@@ -78,7 +78,7 @@ def unit_of(buffer: Any, who: Who) -> NuggetsUnit:
     """Return the unit of these threads in `buffer`, a parameter of the kernel.
 
     Raises:
-        UsageError: `buffer` is no parameter of a kernel, or this is no kernel.
+        UsageError: `buffer` is no parameter of a kernel, or this is not a kernel.
     """
     value = _value(buffer)
     block = _first_block(value)

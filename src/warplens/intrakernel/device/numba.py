@@ -22,7 +22,7 @@ def _plan(prof: Any) -> Plan:
     plan = getattr(getattr(prof, "instance_class", None), "plan", None)
     if not isinstance(plan, Plan):
         raise errors.TypingError(
-            f"what warplens.intrakernel.dsl.numba.bind(buffer) returns is needed here, not {prof}"
+            f"needs the result of warplens.intrakernel.dsl.numba.bind(buffer), not {prof}"
         )
     return plan
 
@@ -51,7 +51,7 @@ def _given(kind: Any) -> Any:
 def _constant(kind: Any) -> Any:
     """The value of a literal or of an omitted default.
 
-    None where it is known only when the kernel runs.
+    None if it is known only when the kernel runs.
     """
     if isinstance(kind, types.Omitted):
         return kind.value
@@ -65,11 +65,11 @@ def _put(p: Any, began: Any, tag: Any, payload: Any, crossing: Any) -> tuple[boo
     """
     plan, name = _plan(p), _constant(tag)
     if not isinstance(name, int | str):
-        raise errors.TypingError("a tag is a name or a number that is known while the kernel is compiled")
+        raise errors.TypingError("a tag must be a name or a number that is known when the kernel is compiled")
     kept = _constant(payload)
     without = payload is types.none or (isinstance(payload, types.Omitted) and kept is None)
     if not without and kept is None and not isinstance(payload, types.Integer | types.Boolean):
-        raise errors.TypingError(f"a payload is an integer, of which 32 bits are kept, not {payload}")
+        raise errors.TypingError(f"a payload must be an integer (32 bits are kept), not {payload}")
     make = plan.ring_word if plan.mode == "smem" else plan.word
     try:
         word = (

@@ -16,9 +16,7 @@ from warplens.intrakernel.plan import Plan
 def _plan(prof: Any) -> Plan:
     plan = getattr(type(prof), "plan", None)
     if not isinstance(plan, Plan):
-        raise UsageError(
-            f"what warplens.intrakernel.dsl.numba.bind(buffer) returns is needed here, not {prof!r}"
-        )
+        raise UsageError(f"needs the result of warplens.intrakernel.dsl.numba.bind(buffer), not {prof!r}")
     return plan
 
 
@@ -60,7 +58,7 @@ def finish(p: Any) -> None:
 def _unit() -> simulated.SimulatedUnit:
     unit = getattr(threading.current_thread(), "warplens", None)
     if unit is None:
-        raise UsageError("this kernel records without having called profiler(prof) at its top")
+        raise UsageError("this kernel records without a call of profiler(prof) at its top")
     return unit  # type: ignore[no-any-return]
 
 
@@ -70,5 +68,5 @@ def _put(p: Any, began: int | None, tag: str | int, payload: int | None, crossin
         make = plan.ring_word if plan.mode == "smem" else plan.word
         word = make(tag, mark=began is None, crossing=crossing, payload=payload is not None)
         if isinstance(payload, float) or not (payload is None or hasattr(payload, "__index__")):
-            raise UsageError(f"a payload is an integer, of which 32 bits are kept, not {payload!r}")
+            raise UsageError(f"a payload must be an integer (32 bits are kept), not {payload!r}")
         _unit().record(word, None if began is None else int(began), None if payload is None else int(payload))

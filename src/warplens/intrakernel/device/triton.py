@@ -90,7 +90,8 @@ def profiler(prof: Any, _semantic: Any = None) -> Any:
         plan = None
     if not isinstance(plan, Plan):
         raise UsageError(
-            "profiler() takes what warplens.intrakernel.dsl.triton.bind(buffer) returns, as an argument of the kernel"
+            "profiler() takes the result of warplens.intrakernel.dsl.triton.bind(buffer), which must "
+            "be an argument of the kernel"
         )
     if _semantic is None:
         return _Interpreted(_number(prof[0]), plan)
@@ -156,7 +157,7 @@ def _put(p: Any, tag: Any, began: Any, payload: Any, crossing: Any, semantic: An
     plan, tag, payload = p.plan, _plain(tag), _plain(payload)
     if not isinstance(tag, int | str):
         raise UsageError(
-            f"a tag is a name or a number that is known while the kernel is compiled, not {tag!r}"
+            f"a tag must be a name or a number that is known when the kernel is compiled, not {tag!r}"
         )
     if not plan.enabled:
         return
@@ -164,7 +165,8 @@ def _put(p: Any, tag: Any, began: Any, payload: Any, crossing: Any, semantic: An
         isinstance(payload, tl.tensor) and (payload.type.is_block() or payload.dtype.is_floating())
     ):
         raise UsageError(
-            f"a payload is one integer, of which 32 bits are kept, not {payload if isinstance(payload, float) else payload.type}"
+            "a payload must be one integer (32 bits are kept), not "
+            f"{payload if isinstance(payload, float) else payload.type}"
         )
     word = (plan.ring_word if plan.mode == "smem" else plan.word)(
         tag, mark=began is None, crossing=bool(_plain(crossing)), payload=payload is not None

@@ -5,7 +5,7 @@
 Besides its entry `bind`, each file has what `python -m warplens.intrakernel.example` asks of it:
 
     def ways() -> dict[str, str | None]: …
-        # Ways to run kernels, best first: `gpu`, then `interpreter`, `simulator` or `host`. None where the way is there, else
+        # Ways to run kernels, best first: `gpu`, then `interpreter`, `simulator` or `host`. None if the way is there, else
         # why it is not ("triton is not installed"). Imports nothing heavy: `importlib.util.find_spec`, `shutil.which`,
         # `warplens.intrakernel.driver.why_no_device()`.
 

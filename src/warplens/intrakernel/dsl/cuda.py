@@ -113,7 +113,7 @@ def _tag_line(table: TagTable) -> str:
     names = [re.sub(r"\W", "_", name) for name in table.names]
     names = [f"_{name}" if name[:1].isdigit() else name for name in names]
     if len(set(names)) != len(names):
-        raise UsageError(f"as names in C++ some tags are the same: {', '.join(names)}")
+        raise UsageError(f"some tags have the same name in C++: {', '.join(names)}")
     return f"WARPLENS_TAGS(Tag, {', '.join(names)})\n" if names else ""
 
 
@@ -122,7 +122,7 @@ def tags(source: str, type: str = "") -> TagTable:
 
     Those of the one `WARPLENS_TAGS` in it, or of the one for `type`.
 
-    UsageError where there is none, or more than one, or where a name is given a number: numbers follow the order.
+    UsageError if there is none, or more than one, or where a name is given a number: numbers follow the order.
     """
     matches = [match for match in _TAGS.finditer(_COMMENTS.sub(" ", source)) if type in ("", match[1])]
     if len(matches) != 1:
@@ -140,10 +140,10 @@ def ways() -> dict[str, str | None]:
     """List the ways to run kernels, best first, with what each lacks here."""
     from warplens.intrakernel.device.cuda_kernels import gpu_compiler, host_compiler
 
-    compiler = None if gpu_compiler() else "neither nvcc nor cuda-bindings is there"
+    compiler = None if gpu_compiler() else "neither nvcc nor cuda-bindings is installed"
     return {
         "gpu": driver.why_no_device() or compiler,
-        "host": None if host_compiler() else "there is no C++ compiler",
+        "host": None if host_compiler() else "no C++ compiler is installed",
     }
 
 

@@ -126,14 +126,16 @@ def profiler(prof: CuteBinding, *, enabled: bool = True) -> Profiler:
     """
     if not isinstance(prof, CuteBinding):
         raise UsageError(
-            f"profiler() takes what bind(buffer) returned, not {type(prof).__name__}: pass bind(buffer) to the kernel"
+            f"profiler() takes the result of bind(buffer), not {type(prof).__name__}: pass "
+            "bind(buffer) to the kernel"
         )
     plan = prof.plan
     if not enabled or not plan.enabled:
         return Profiler(OFF)
     if asm.in_loop():
         raise UsageError(
-            "profiler() in a loop begins anew in each pass, and keeps the last one only: call it once, at the kernel's top"
+            "profiler() in a loop restarts in each pass and keeps only the last one: call it once, "
+            "at the kernel's top"
         )
     first, limit, generation, *ring = asm.begin(plan, prof.pointer)
     cursor = cute.make_rmem_tensor(1, Int32)
@@ -215,7 +217,8 @@ def finish(prof: Profiler) -> None:
 def _record(prof: Profiler, tag: Any, payload: Any, begin: Any, *, crossing: bool = False) -> None:
     if not isinstance(prof, Profiler):
         raise UsageError(
-            f"regions and marks take what profiler(prof) returned, not {type(prof).__name__}: p = profiler(prof) at the top"
+            f"regions and marks take the result of profiler(prof), not {type(prof).__name__}: p = "
+            "profiler(prof) at the top"
         )
     plan = prof.plan
     if not plan.enabled:
@@ -229,7 +232,7 @@ def _record(prof: Profiler, tag: Any, payload: Any, begin: Any, *, crossing: boo
         )
         prof.cursor[0] = place + Int32(layout.RING_RECORD_BYTES)
         return
-    # A word of 0 is made anew for each record, any other is kept in a register; without a generation its bits mean nothing.
+    # A word of 0 is made again for each record, any other is kept in a register; without a generation its bits mean nothing.
     third = _word(plan.word(tag, mark=is_mark, crossing=crossing, payload=payload is not None) or 1 << 24)
     if plan.generation:
         third = third | prof.generation
@@ -253,7 +256,7 @@ def _payload(value: Any) -> Any:
         or not hasattr(value, "ir_value")
         or not getattr(type(value), "is_integer", True)
     ):
-        raise UsageError(f"a payload is an integer, not {type(value).__name__}")
+        raise UsageError(f"a payload must be an integer, not {type(value).__name__}")
     return Int32(value)
 
 

@@ -84,14 +84,16 @@ def _lines(result: RankWaits, slow: int | None, reasons: list[tuple[str, float]]
     waited, inside = float(result.waited.sum()), float(result.inside.sum())
     share = 100 * waited / inside if inside else 0.0
     yield (
-        f"{counted(result.collectives, 'collective')} of {counted(len(result.names), 'rank')}: {duration(waited)} of the "
+        f"{counted(result.collectives, 'collective')} of {counted(len(result.names), 'rank')}: "
+        f"{duration(waited)} of the "
         f"{duration(inside)} in them was waiting for other ranks ({share:.0f} %)."
     )
     if slow is None:
-        yield "No rank stands out as the one that the others wait for."
+        yield "No single rank delays the others."
     else:
         yield (
-            f"{result.names[slow][:1].upper()}{result.names[slow][1:]} came last to {result.last[slow]:,} of them; the others waited "
+            f"{result.names[slow][:1].upper()}{result.names[slow][1:]} came last to "
+            f"{result.last[slow]:,} of them; the others waited "
             f"{duration(float(result.cost[slow]))} for it."
         )
         text, more = reasons[slow]
@@ -104,6 +106,6 @@ def _lines(result: RankWaits, slow: int | None, reasons: list[tuple[str, float]]
     )
     yield f"Matched by {ways or 'nothing'}; {clock}."
     if result.inconclusive:
-        yield f"In {result.inconclusive:,} of them the ranks began too close together to say who was last."
+        yield f"In {result.inconclusive:,} of them the ranks began too close together to identify the last one."
     if result.matched.unmatched:
         yield f"Without a counterpart on another rank: {counted(result.matched.unmatched, 'call')}."

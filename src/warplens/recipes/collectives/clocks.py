@@ -30,12 +30,12 @@ class AlignedClocks:
 
     @property
     def uncertainty(self) -> float | None:
-        """Ns that times of different ranks may be apart: of the worst rank; None where nothing shows it."""
+        """Ns that times of different ranks may be apart: of the worst rank; None if nothing shows it."""
         return float(np.nanmax(self.residual)) if np.isfinite(self.residual).any() else None
 
 
 def aligned(start: Float64Array, end: Float64Array, usable: Int64Array, hosts: list[str]) -> AlignedClocks:
-    """Fit the clocks. `start`, `end`: collectives × ranks, NaN where a rank has no part.
+    """Fit the clocks. `start`, `end`: collectives × ranks, NaN if a rank has no part.
 
     `usable`: the collectives whose ends agree. `hosts`: the clock of each rank.
     """
@@ -70,7 +70,7 @@ def _size(apart: Float64Array) -> float:
 
 
 def _spread(late: Float64Array) -> Float64Array:
-    """Return the median distance of each rank's ends from those of the others; NaN where there is none."""
+    """Return the median distance of each rank's ends from those of the others; NaN if there is none."""
     result = np.full(late.shape[1], np.nan)
     for rank in range(late.shape[1]):
         own = late[:, rank][np.isfinite(late[:, rank])]

@@ -26,11 +26,11 @@ def collectives(report: Report) -> pa.Table:
     Columns: rank (null where it is not known), host, process, device (null without a GPU), name, group, sequence
     (null without one), start and end (ns, on the report's clock), and `before: CAUSE` for each cause: how many
     ns of it lie between the end of the rank's collective before and this start. Where no framework recorded
-    collectives, kernels of communication stand for them. MissingData where there are none, either.
+    collectives, kernels of communication stand for them. MissingData if there are none, either.
     """
     rows = _recorded(report) if report.tables["collectives"] else _kernels_of_communication(report)
     if not rows.num_rows:
-        raise MissingData("does not contain collectives, nor kernels of NCCL.")
+        raise MissingData("contains neither collectives nor NCCL kernels.")
     facts = {
         row["process"]: row for row in report.table("processes", ["process", "rank", "host"]).to_pylist()
     }

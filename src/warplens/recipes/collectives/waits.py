@@ -19,7 +19,7 @@ from warplens.recipes.collectives.clocks import AlignedClocks
 from warplens.recipes.collectives.matching import MatchedCollectives
 from warplens.recipes.collectives.reading import BEFORE
 
-_FLOOR_NS = 1_000.0  # ends of one host's ranks agree within some µs
+_FLOOR_NS = 1_000.0  # ends of one host's ranks agree within some us
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class StepGraph:
     order: tuple[tuple[Int64Array, Int64Array], ...]
 
     def ends(self, durations: Float64Array) -> Float64Array:
-        """Return when each operation ends, in seconds from the begin of the step.
+        """Return when each operation ends, in seconds from the start of the step.
 
         `durations`: operations × runs.
         """
@@ -116,7 +116,7 @@ def keys(operations: TrainingOperations, rows: slice) -> list[Key]:
 def build(step_keys: Iterable[Key]) -> StepGraph:
     """Build the graph of a step from its `keys`.
 
-    ReportError where operations wait for one another in a circle.
+    ReportError if operations wait for one another in a circle.
     """
     nodes: dict[Key, _Node] = {}
     known = list(step_keys)
@@ -137,7 +137,7 @@ def build(step_keys: Iterable[Key]) -> StepGraph:
         order = list(sorter.static_order())
     except graphlib.CycleError as error:
         raise ReportError(
-            f"operations wait for one another in a circle: {' -> '.join(map(str, error.args[1]))}"
+            f"operations wait for one another in a cycle: {' -> '.join(map(str, error.args[1]))}"
         ) from error
     return StepGraph(
         tuple(

@@ -38,20 +38,31 @@ class Replay:
     `steps`: their numbers; `traced`: seconds of each as traced. Raises ReportError as `build` does.
     """
 
-    def __init__(self, operations: TrainingOperations) -> None:
-        self.operations = operations
-        self.steps = np.unique(operations.step)
-        self.traced = np.array(
-            [
-                float(operations.end[rows].max() - operations.start[rows].min())
-                for rows in (operations.of_step(step) for step in self.steps.tolist())
-            ]
-        )
-        self._shapes = _shapes(operations, self.steps)
-        self.durations = np.zeros(len(operations))
-        for shape in self._shapes:
-            self.durations[shape.rows] = shape.durations
-        self.ideal = _ideal(operations, self.durations)
+    def __init__(
+        self,
+        operations: TrainingOperations,
+        steps: Int64Array,
+        traced: Float64Array,
+        *,
+        shapes: list[AlikeSteps],
+        durations: Float64Array,
+    ) -> None:
+        self.operations, self.steps, self.traced = operations, steps, traced
+        self._shapes, self.durations = shapes, durations
+        self.ideal = _ideal(operations, durations)
+
+    @classmethod
+    def of(cls, operations: TrainingOperations) -> Replay:
+        """Return the job of recorded operations."""
+        steps = np.unique(operations.step)
+        traced = [
+            float(operations.end[rows].max() - operations.start[rows].min())
+            for rows in (operations.of_step(step) for step in steps.tolist())
+        ]
+        shapes, durations = _shapes(operations, steps), np.zeros(len(operations))
+        for shape in shapes:
+            durations[shape.rows] = shape.durations
+        return cls(operations, steps, np.array(traced), shapes=shapes, durations=durations)
 
     def seconds(self, real: Sequence[BoolArray]) -> Float64Array:
         """Return the mean length of a step for each run, in seconds.
@@ -100,7 +111,7 @@ class Stragglers:
 
 def stragglers(operations: TrainingOperations) -> Stragglers:
     """Run the job again without its stragglers, and with some of them only."""
-    job = Replay(operations)
+    job = Replay.of(operations)
     parts = np.array([job_graph.part_of(kind) for kind in operations.kinds])
     names = sorted(set(parts.tolist()))
     part_codes = np.array([names.index(part) for part in parts.tolist()])[operations.kind]

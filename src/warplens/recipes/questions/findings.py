@@ -1,16 +1,16 @@
 """The findings of `analyze` over many ranks: which ranks have each finding, and its cost per rank.
 
 ## What it asks
-What `warplens analyze` says of each report, and for each finding: on how many ranks it is, the mean, least
-and greatest time that a fix would save there, and the rank with the greatest.
+The findings of `warplens analyze` for each report, combined: the number of ranks with each finding,
+the mean, minimum and maximum time that a fix would save, and the rank with the maximum.
 
 ## How it is computed
-Each report is judged by itself, with all rules. Findings of one rule about the same subject belong together.
-The time is the expected saving, else the bound of it.
+Each report is judged separately, with all rules. Findings of one rule about the same subject are
+combined. The time is the expected saving, or its bound if there is no estimate.
 
 ## Traps
-Savings of ranks do not add up: where ranks wait for one another, a fix on the slowest one saves time on all,
-and a fix on another rank saves nothing. `straggler` says which rank the others wait for.
+Savings of ranks do not add up. If ranks wait for one another, a fix on the slowest one saves time
+on all, and a fix on another rank saves nothing. `straggler` shows which rank the others wait for.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
 """GPU utilization of each rank over time, as a heat map.
 
 ## What it asks
-The share of time in which each GPU of each rank worked, in percent, for each of `:bins=60` equal stretches
-of time; with `:kind=compute`, `communication` or `memory`, in which it did that kind of work.
+The share of time, in percent, in which each GPU of each rank worked, for each of `:bins=60` equal
+stretches of time. `:kind=compute`, `communication` or `memory` counts only that kind of work.
 
 ## How it is computed
-Work that overlaps on one GPU counts once. Times are those of the reports' clocks where the reports overlap
-in time, so that one column is one moment of all ranks; else they count from the begin of each report.
+Work that overlaps on one GPU counts once. If the reports overlap in time, their clocks are used, so
+that one column is the same moment on all ranks. Otherwise times count from the start of each
+report.
 
 ## Traps
-Clocks of different hosts may differ by milliseconds: `straggler` says by how much. A bin is as long as the
-whole time over the number of bins, so short gaps do not show; `gpu_idle_trace` lists them.
+Clocks of different hosts may differ by milliseconds: `straggler` shows by how much. A bin is the
+whole time divided by the number of bins, so short gaps do not show; `gpu_idle_trace` lists them.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ def part(report: Report, *, kind: str = "all", bins: int = 60) -> Summary:
     """Return when the GPUs of one report worked.
 
     Args:
-        report: one rank's.
+        report: report of one rank.
         kind: all, compute, communication or memory.
-        bins: pieces of time.
+        bins: number of equal stretches of time.
     """
     if kind not in _KINDS:
-        raise UsageError(f"`:kind={kind}` is not known; there are: {', '.join(_KINDS)}.")
+        raise UsageError(f"`:kind={kind}` is unknown; choose from: {', '.join(_KINDS)}.")
     if not 1 <= bins <= 1000:
         raise UsageError(f"`:bins={bins}`: 1 to 1000 pieces of time.")
     work = _work(report, kind)

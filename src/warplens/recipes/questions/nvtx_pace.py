@@ -1,17 +1,19 @@
-"""The pace of a repeating NVTX range over iterations and ranks: shows ranks that are slower than others.
+"""The pace of a repeating NVTX range over iterations and ranks: shows ranks that are slower.
 
 ## What it asks
-How long each instance of one range took on each rank (`:name=step`; default: the steps that `step_breakdown`
-uses), and whether a rank is slower than the others beyond what chance explains.
+The length of each instance of one range on each rank (`:name=step`; default: the steps of
+`step_breakdown`), and whether a rank is slower than the others beyond chance.
 
 ## How it is computed
-Instances are numbered on each rank in order of start. A rank's excess in an iteration is its length over the
-median of all ranks. A rank is called slow where its excess is positive in more iterations than chance explains
-(sign test, p < 0.01 after Bonferroni's correction for the number of ranks) and its median excess is at least 1 %.
+Instances are numbered on each rank in order of start. A rank's excess in an iteration is its length
+divided by the median of all ranks. A rank is slow if its excess is positive in more iterations than
+chance explains (sign test, p < 0.01 after Bonferroni's correction for the number of ranks) and its
+median excess is at least 1 %.
 
 ## Traps
-Ranks that synchronise take equally long whatever the cause: ask for a range that ends before the collective,
-or ask `straggler`. Ranks that began recording at different iterations are compared by position, not by number.
+Ranks that synchronise take equally long, whatever the cause: choose a range that ends before the
+collective, or use `straggler`. Ranks that began recording at different iterations are compared by
+position, not by number.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ def part(report: Report, *, name: str = "") -> Summary:
     """Return the instances of the range in one report.
 
     Args:
-        report: one rank's.
-        name: of the range; default: the steps of the program.
+        report: report of one rank.
+        name: name of the range; default: the steps of the program.
     """
     rows = steps(report, Selection(), name or None)
     facts = {
@@ -61,7 +63,7 @@ def part(report: Report, *, name: str = "") -> Summary:
 
 
 def answer(summary: Summary, *, name: str = "") -> Answer:
-    """Compare the ranks. MissingData where no iteration has two ranks."""
+    """Compare the ranks. MissingData if no iteration has two ranks."""
     rows = summary["instances"]
     number, names, _ = ranks.names_of(rows)
     lengths = _laid_out(number, rows, len(names))

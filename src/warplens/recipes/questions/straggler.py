@@ -1,35 +1,35 @@
 """The rank that the others wait for, the reason, and the cost of stragglers for a job.
 
 ## What it asks
-Of reports with collectives, one or more ranks in each: the rank that comes last to them, how long the
-others wait for it, and what it does before that the others do not. Of one Parquet file with the
-operations of a pipeline-parallel job (`dp_rank`, `stage`, `rank`, `step`, `optype`, `start_ts`,
-`duration` in seconds, `seq_id`, `mc`): how long a step would take without stragglers, and how much of
-the loss is due to a kind of operation, to a pipeline stage, to single workers.
+- Reports with collectives, of one or more ranks each: the rank that arrives last, how long the
+  others wait for it, and how its work before differs from theirs.
+- One Parquet file with the operations of a pipeline-parallel job (`dp_rank`, `stage`, `rank`,
+  `step`, `optype`, `start_ts`, `duration` in seconds, `seq_id`, `mc`): the length of a step without
+  stragglers, and the share of the loss by kind of operation, pipeline stage and worker.
 
 ## How it is computed
-**Reports.** Collectives belong together by group and sequence number, else by operation and order where
-all ranks made equally many; the answer names the way. The clocks of the hosts are put beside each other
-by collectives that end at once on all ranks (all-reduce, all-gather, reduce-scatter, barrier), with an
-offset or a drift where that makes the ends agree better. The transfer of a collective is the least time
-that a rank spent in it; what a rank spent beyond that is waiting, for the rank that began last. The
-reason compares what this rank's GPU did since the collective before with the median of the ranks.
+**Reports.** Collectives are matched by group and sequence number, or else by operation and order if
+all ranks made equally many; the answer names the way. Collectives that end at once on all ranks
+(all-reduce, all-gather, reduce-scatter, barrier) align the clocks of the hosts, with an offset or a
+drift if that makes the ends agree better. The transfer time of a collective is the shortest time
+that a rank spent in it. A rank that spent more waited for the rank that began last. The reason
+compares the work of the last rank's GPU since the previous collective with the median of the ranks.
 
-**Operations.** The graph of the step (pipeline 1F1B: sends with their receives, collectives of their groups, the order
-on each rank) is run again with other durations. Communication counts from the moment its last rank
-began it. The ideal duration of a kind is the mean of its computations, the median of its
-communication. `slowdown` is the length of a step over the ideal one; by a kind, a stage or a dp rank it
-is the length where all others are ideal, over the ideal one; of a worker it is the lower of its dp
-rank's and its stage's. `m_s` and `m_w` are the shares of the loss that are won back when the last stage,
-or the slowest 3 % of the workers, are ideal. Definitions: "Understanding Stragglers in Large Model
-Training Using What-if Analysis", OSDI 2025.
+**Operations.** The graph of the step (pipeline 1F1B: sends with their receives, collectives with
+their groups, the order on each rank) is replayed with other durations. Communication counts from
+the moment its last rank began it. The ideal duration of a kind is the mean of its computations, or
+the median of its communication. `slowdown` is the length of a step divided by the ideal length. For
+a kind, a stage or a dp rank, it is the length if all others are ideal, divided by the ideal length.
+For a worker it is the lower value of its dp rank and its stage. `m_s` and `m_w` are the shares of
+the loss that are regained if the last stage, or the slowest 3 % of the workers, are ideal.
+Definitions: "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI 2025.
 
 ## Traps
-- Of reports: where the starts differ by less than twice what the clocks are known to, nobody is called
-  last. A point-to-point transfer counts as a collective of two ranks.
-- Of operations: the time that the CPU takes to launch operations is not in the replayed step;
-  `launch_slowdown` says how much longer the traced one is. Interleaved stages are refused. Collectives
-  of tensor-parallel ranks are taken as each rank's own, because the trace has one rank of each group.
+- Reports: if the starts differ by less than twice the error of the clocks, no rank counts as last.
+  A point-to-point transfer counts as a collective of two ranks.
+- Operations: the CPU time of launches is not in the replayed step; `launch_slowdown` shows how much
+  longer the traced step is. Interleaved stages are rejected. Collectives of tensor-parallel ranks
+  count as work of a single rank, because the trace has one rank of each group.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def answer(summary: Summary) -> Answer:
     if "job" not in summary:
         return answering.answer(summary["collectives"])
     if summary["job"].num_rows != 1:
-        raise MissingData("straggler answers for one job at a time.")
+        raise MissingData("straggler analyses one job at a time.")
     job = summary["job"].to_pylist()[0]
     tables = {
         name: summary[name].drop_columns(["report"]).sort_by([("slowdown", "descending")])

@@ -1,18 +1,19 @@
 """A table of `stats` over many reports: shows how each row differs between ranks.
 
 ## What it asks
-What a table of `warplens stats` says of each rank, and for each of its rows: how many ranks have it, and
-the mean, standard deviation, least, quartiles, greatest and sum of its time over them, with the rank that
-has the greatest. `warplens recipe cuda_gpu_kern_sum …` is short for `sums:stat=cuda_gpu_kern_sum`.
+Each row of a table of `warplens stats`, compared over the ranks: the number of ranks with the row,
+the mean, standard deviation, minimum, quartiles, maximum and sum of its time, and the rank with the
+maximum. `warplens recipe cuda_gpu_kern_sum …` is short for `sums:stat=cuda_gpu_kern_sum`.
 
 ## How it is computed
-The table of each report is computed as `warplens stats -r` does. Rows of the same texts (name, operation,
-…) belong together. The values are those of the first column of times, else of the first column of numbers,
-or of `:column=`. The standard deviation is that of a sample. Quartiles are interpolated linearly.
+The table of each report is that of `warplens stats -r`. Rows with the same texts (name, operation,
+…) are combined. The values are those of the first time column, or else of the first column of
+numbers, or of `:column=`. The standard deviation is the sample standard deviation. Quartiles are
+interpolated linearly.
 
 ## Traps
-A rank that does not have a row counts as absent, not as 0. A report with the processes of several ranks
-is one row of each name: import each rank as one report.
+A rank without a row counts as absent, not as 0. A report with the processes of several ranks is one
+row of each name: import each rank as one report.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ def part(report: Report, *, stat: str = "nvtx_sum", column: str = "") -> Summary
     """Compute the table of one report.
 
     Args:
-        report: one rank's.
-        stat: which table of `warplens stats`.
-        column: which of its columns is compared, e.g. `Instances`; default: the first one of times.
+        report: report of one rank.
+        stat: table of `warplens stats`.
+        column: column to compare, e.g. `Instances`; default: the first time column.
     """
     table = catalog.find(STATS, stat).load().table(report, Selection())
     return {
@@ -56,7 +57,7 @@ def answer(summary: Summary, *, stat: str = "nvtx_sum", column: str = "") -> Ans
     ]
     value = _compared(rows, names, column)
     if not names:
-        raise MissingData(f"{stat} has no names by which its rows could be compared.")
+        raise MissingData(f"{stat} has no names to compare rows by.")
     texts = rows.select([*names, REPORT]).append_column("value", rows.column(value).cast(pa.float64()))
     for number, name in enumerate(names):
         texts = texts.set_column(number, name, texts.column(name).cast(pa.string()).fill_null(""))
@@ -95,12 +96,12 @@ def _compared(rows: pa.Table, names: list[str], column: str) -> str:
         ]
         if not near:
             raise UsageError(
-                f"the table has no column of numbers {column!r}; there are: {', '.join(numbers)}."
+                f"the table has no numeric column {column!r}; choose from: {', '.join(numbers)}."
             )
         return near[0]
     times = [name for name in numbers if name.endswith("(ns)")]
     if not numbers:
-        raise MissingData("the table has no column of numbers.")
+        raise MissingData("the table has no numeric column.")
     return (times or numbers)[0]
 
 

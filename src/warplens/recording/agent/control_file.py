@@ -85,7 +85,7 @@ class Window:
 
 
 class ControlPage:
-    """A view of one control file and, after it had to be written anew, of its successors.
+    """A view of one control file and, after it had to be written again, of its successors.
 
     `address` is where the latest is mapped.
     """
@@ -114,7 +114,7 @@ class ControlPage:
     def addresses(self) -> tuple[int, ...]:
         """The addresses of all copies.
 
-        A change goes to all of them, for the processes that began before it was written anew.
+        A change goes to all of them, for the processes that began before it was written again.
         """
         return tuple(self._pages)
 
@@ -148,7 +148,7 @@ class ControlPage:
     def gather(self) -> None:
         """Write the windows of all control files into the latest one, when all of them are closed.
 
-        Processes that began before it was written anew do not know it, and open theirs in the one they do.
+        Processes that began before it was written again do not know it, and open theirs in the one they do.
         """
         if len(self._pages) == 1 or not _can_write(self.address, FILE_SIZE):
             return
@@ -212,7 +212,7 @@ def _can_write(page: int, size: int = PAGE) -> bool:
 def ended_orderly(descriptor: int) -> bool:
     """Whether the process of an open spool file noted when it ended.
 
-    OSError where it cannot be read.
+    OSError if it cannot be read.
     """
     return any(os.pread(descriptor, 8, END_NS))
 

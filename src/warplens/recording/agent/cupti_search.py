@@ -85,7 +85,7 @@ def _newest(path: Path) -> tuple[list[int], int]:
 def existing_cupti(wanted: Path) -> Path:
     """Return the absolute path of the libcupti that `wanted` is, or holds.
 
-    UsageError where there is none.
+    UsageError if there is none.
     """
     candidates = _in(wanted) if os.path.isdir(wanted) else [wanted]
     if not candidates or not os.path.isfile(candidates[0]):

@@ -258,7 +258,7 @@ class Agent:
         return number
 
     def charge(self, control: int, count: int) -> bool:
-        """Count bytes of a file against the limit of the run; False where they do not fit.
+        """Count bytes of a file against the limit of the run; False if they do not fit.
 
         Below 0: they are free again.
         """
@@ -267,7 +267,7 @@ class Agent:
     def pair_cost(self, directory: Path, pairs: int = 20_000) -> float | None:
         """Return what one push/pop costs here, in ns.
 
-        None where it cannot be measured in `directory`.
+        None if it cannot be measured in `directory`.
         """
         cost = float(self._pair_cost(os.fsencode(directory), pairs))
         return cost if cost > 0 else None
@@ -314,7 +314,7 @@ def load_agent(path: Path | None = None) -> Agent:
     path = path or Path(AGENT)
     if not path.is_file():
         raise CaptureError(
-            f"The agent library is missing: there is no {path}.\n"
+            f"The agent library is missing: {path}.\n"
             "Recording needs it. Install warplens from a wheel for this platform (Linux, x86-64 or aarch64), "
             "or in a checkout build it with `make native`."
         )
@@ -327,6 +327,7 @@ def load_agent(path: Path | None = None) -> Agent:
         ) from error
     if version != ABI_VERSION:
         raise CaptureError(
-            f"The agent library {path} speaks version {version}, this warplens speaks {ABI_VERSION}.\nInstall warplens again."
+            f"The agent library {path} has version {version}, this warplens needs "
+            f"{ABI_VERSION}.\nInstall warplens again."
         )
     return Agent(path, library)

@@ -41,28 +41,31 @@ class StubPath:
     Where the real one cannot stand there, a link in a private directory.
     """
 
-    def __init__(self, stub: str = STUB, environment: Mapping[str, str] | None = None) -> None:
-        self.path: str | None = None
-        self._folder: str | None = None
+    def __init__(self, path: str | None, folder: str | None = None) -> None:
+        """`folder`: the private directory."""
+        self.path, self._folder = path, folder
+
+    @classmethod
+    def of(cls, stub: str = STUB, environment: Mapping[str, str] | None = None) -> StubPath:
+        """Return the path, and make the link if it needs one; without a place for it the path is None."""
         if listable(stub):
-            self.path = stub
-            return
+            return cls(stub)
         import tempfile  # slow to load, and hardly ever needed
 
         for parent in _places(os.environ if environment is None else environment):
             try:
-                self._folder = tempfile.mkdtemp(prefix="warplens-", dir=parent)
+                folder = tempfile.mkdtemp(prefix="warplens-", dir=parent)
             except OSError:
                 continue
-            self.path = os.path.join(self._folder, Path(stub).name)
+            link = cls(os.path.join(folder, Path(stub).name), folder)
             try:
-                os.symlink(stub, self.path)
-                os.chmod(
-                    self._folder, 0o711
-                )  # also for children that drop their rights: else the loader complains in them
-                return
+                os.symlink(stub, str(link.path))
+                # also for children that drop their rights: else the loader complains in them
+                os.chmod(folder, 0o711)
+                return link
             except OSError:
-                self.remove()
+                link.remove()
+        return cls(None)
 
     def remove(self) -> None:
         """Remove the link.

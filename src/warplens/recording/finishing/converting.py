@@ -69,7 +69,7 @@ class Converting:
     def finish(self, progress: Callable[[str, float], None]) -> list[str] | None:
         """Wait until the child has finished the report.
 
-        Return its lines about it, None where it could not. Also in a fork of the launcher.
+        Return its lines about it, None if it could not. Also in a fork of the launcher.
 
         `progress` hears a stage and how far it is. Ctrl-C ends the child; then, nothing is finished yet.
         """

@@ -67,7 +67,7 @@ def how_it_ended(code: int | None) -> str:
     if code is None:
         return "no exit code"
     if code == -signal.SIGKILL:
-        return "SIGKILL, which the system sends where memory is short"
+        return "SIGKILL, which the system sends if memory is short"
     if code < 0:
         with contextlib.suppress(ValueError):
             return signal.Signals(-code).name
@@ -76,7 +76,7 @@ def how_it_ended(code: int | None) -> str:
 
 
 def fork(aside: Aside, child: Callable[[], NoReturn]) -> int:
-    """Call `child` in a child, and return its pid; 0 where there cannot be one."""
+    """Call `child` in a child, and return its pid; 0 if there cannot be one."""
     with aside() as adopt, warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", DeprecationWarning
@@ -170,7 +170,7 @@ def interrupt(pid: int) -> None:
 
 
 def end_of(pid: int) -> int | None:
-    """Wait for the end of a child; return its code, None where another thread was faster."""
+    """Wait for the end of a child; return its code, None if another thread was faster."""
     try:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     except ChildProcessError:  # the thread that waits for the program was faster

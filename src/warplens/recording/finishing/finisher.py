@@ -49,7 +49,7 @@ _KEPT = {
 class Finisher:
     """One child that finishes one report.
 
-    OSError where it cannot be started. `died` says how, where it ended without an answer.
+    OSError if it cannot be started. `died` says how, where it ended without an answer.
 
     `module` is the one whose `main` the child calls; `passed` are descriptors that it gets.
     """
@@ -137,7 +137,7 @@ def python() -> str:
     """
     name = sys.executable or ""
     if "python" not in os.path.basename(name).lower() or getattr(sys, "frozen", False):
-        raise FileNotFoundError(2, "this program is no Python interpreter", name)
+        raise FileNotFoundError(2, "this program is not a Python interpreter", name)
     return name
 
 

@@ -128,7 +128,7 @@ class _Loading:
         self._thread.start()
 
     def result(self) -> Work | None:
-        """Wait for the work; None where others leave this thread no CPU, or a package is missing."""
+        """Wait for the work; None if others leave this thread no CPU, or a package is missing."""
         import time
 
         from warplens.handover.priority import come_back

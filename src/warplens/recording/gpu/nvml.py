@@ -17,7 +17,7 @@ _MOST_METRICS = 64
 
 
 class NvmlError(Exception):
-    """A function failed: `code` is NVML's, 0 where the library itself is missing."""
+    """A function failed: `code` is NVML's, 0 if the library itself is missing."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -65,7 +65,7 @@ class _Metrics(ctypes.Structure):
 
 
 class Nvml:
-    """The library, ready for use until `close`. NvmlError where there is none, or no driver."""
+    """The library, ready for use until `close`. NvmlError if there is none, or no driver."""
 
     def __init__(self, library: str = LIBRARY) -> None:
         try:
@@ -164,7 +164,7 @@ class Nvml:
     ) -> list[float | None]:
         """Return what NVML's `metrics` were between two readings.
 
-        None where this GPU has no such.
+        None if this GPU has no such.
         """
         asked = _Metrics(_GPM_VERSION, len(metrics))
         asked.samples[0], asked.samples[1] = first, second

@@ -19,7 +19,7 @@ from warplens.recording.sample_file import SampleFile
 
 FILE = "gpu_metrics.jsonl"
 _PATIENCE_S = 1.0
-_NONE_FOUND = "There is no GPU here, or none that this user may see."
+_NONE_FOUND = "No GPU found, or none that this user may access."
 
 
 class GpuSampler:
@@ -91,7 +91,7 @@ class GpuSampler:
                 text = (
                     _NONE_FOUND
                     if not self._options.devices
-                    else f"There is no GPU with the numbers {list(self._options.devices)}."
+                    else f"No GPU has the numbers {list(self._options.devices)}."
                 )
                 self.problem = "warning", f"GPU metrics were not sampled. {text}"
             return
@@ -103,7 +103,8 @@ class GpuSampler:
         if without:
             self.problem = (
                 "warning",
-                f"GPM counts on Hopper and later GPUs only: of GPU {', '.join(without)} the report has NVML's metrics alone.",
+                f"GPM works on Hopper and later GPUs only: for GPU {', '.join(without)} the report "
+                "only has NVML's metrics.",
             )
         head = {
             "gpus": [{"gpu": gpu.gpu, "uuid": gpu.uuid, "name": gpu.name} for gpu in gpus],

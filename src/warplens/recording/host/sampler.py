@@ -116,7 +116,7 @@ class HostSampler:
 def resident(pid: int) -> int | None:
     """Return the memory of a process that is resident, bytes.
 
-    None where it is gone, or is a zombie.
+    None if it is gone, or is a zombie.
     """
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:

@@ -260,7 +260,7 @@ class Child:
 
         It began as a copy of this process: memory up to our size is ours.
 
-        Our own `ru_maxrss` says too much: it goes on through `exec`, so that it may be the size of the process that started us.
+        Our own `ru_maxrss` says too much: it continues through `exec`, so that it may be the size of the process that started us.
         """
         if used.ru_maxrss > _peak():
             self.usage["max_rss"] = used.ru_maxrss * 1024

@@ -56,7 +56,7 @@ class Recording:
 
     `early` is a clock sample taken as early as possible: the longer ago, the better the clock's rate is known.
     `waiting` gets the pids of descendants that outlive the program. `attend` is entered with the run and its program before
-    that starts, and left when the recording is over. `converting`, where there is one, writes the report meanwhile. `begun`: it was tried
+    that starts, and left when the recording is over. `converting`, if there is one, writes the report meanwhile. `begun`: it was tried
     to start the program.
     """
 
@@ -82,7 +82,7 @@ class Recording:
 
         NotStarted or CaptureError when it never began.
 
-        Where the recording ends first, the program goes on: call `rest` when its report is finished. Signals stay blocked: `release`
+        Where the recording ends first, the program continues: call `rest` when its report is finished. Signals stay blocked: `release`
         them where the caller can report an interruption.
         """
         environment = child_environment(
@@ -197,13 +197,13 @@ class Recording:
     def release(self) -> None:
         """Let signals reach us again.
 
-        Those for a program that goes on are passed on to it until `rest` is over.
+        Those for a program that continues are passed on to it until `rest` is over.
         """
         if self._child is not None and self._rest is None:
             self._child.release()
 
     def aside(self) -> AbstractContextManager[Callable[[int], None]]:
-        """As `Child.aside`: for a child of ours beside the program, which may go on."""
+        """As `Child.aside`: for a child of ours beside the program, which may continue."""
         assert self._child is not None
         return self._child.aside()
 
@@ -249,7 +249,7 @@ class Recording:
         return sampler
 
     def rest(self) -> int:
-        """Wait for the end of a program that goes on after its recording.
+        """Wait for the end of a program that continues after its recording.
 
         Return the exit status to return.
         """
@@ -283,8 +283,9 @@ def _note_cuda_tool(facts: RunFacts, tool: str | None) -> None:
         facts.note(
             "info",
             "cuda-tool",
-            f"Another CUDA tool, {tool}, was set in CUDA_INJECTION64_PATH, and is loaded first. Before CUDA 13.3 CUPTI serves only one: "
-            "unset the variable where CUDA is missing here.",
+            f"Another CUDA tool, {tool}, was set in CUDA_INJECTION64_PATH, and is loaded first. "
+            "Before CUDA 13.3, CUPTI serves only one tool: unset the variable if the report lacks "
+            "CUDA.",
         )
 
 

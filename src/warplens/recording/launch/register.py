@@ -39,7 +39,7 @@ class Register:
     def look(self) -> None:
         """Reserve more room if it gets scarce.
 
-        Makes the file anew if it was deleted with its directory.
+        Makes the file again if it was deleted with its directory.
         """
         if not self._held:
             return
@@ -130,7 +130,7 @@ class Register:
 def descendants(pids: Iterable[int]) -> list[tuple[int, int]]:
     """Return `pids`, which are our children, and all processes below them, each with its parent's id."""
     found = [(pid, os.getpid()) for pid in pids]
-    for pid, _ in found:  # grows meanwhile
+    for pid, _ in found:  # grows in the meantime
         for path in Path(f"/proc/{pid}/task").glob("*/children"):
             try:
                 found += [(int(child), pid) for child in path.read_text(encoding="ascii").split()]

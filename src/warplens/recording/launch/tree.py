@@ -18,7 +18,7 @@ _FOREIGN = {
     3: "it is linked statically",
     4: "it runs with other rights than its caller",
     5: "it is built with a sanitizer, which insists on being loaded first",
-    6: "it is no program that can be examined",
+    6: "it is not a program that can be examined",
     7: "our library cannot be opened from there",
 }
 _NO_ELF = 6
@@ -41,7 +41,8 @@ class Tree:
             facts.note(
                 "warning",
                 "no-register",
-                f"The register of processes could not be made: {self.register.failed.strerror}. Only processes that call NVTX are listed.",
+                f"The register of processes could not be made: {self.register.failed.strerror}. "
+                "Only processes that call NVTX are listed.",
             )
 
     def announce(self, environment: MutableMapping[str, str], program: str) -> None:
@@ -59,12 +60,13 @@ class Tree:
                 "Processes that call NVTX are recorded all the same.",
             )
             return
-        self._stub = StubPath(self._library, environment)
+        self._stub = StubPath.of(self._library, environment)
         if self._stub.path is None:
             self._facts.note(
                 "warning",
                 "not-followed",
-                f"The path {self._library} has a character that LD_PRELOAD cannot hold, and no temporary directory could take a link to "
+                f"The path {self._library} has a character that LD_PRELOAD cannot hold, and no "
+                "temporary directory could take a link to "
                 "it. Only processes that call NVTX are listed.",
             )
             return

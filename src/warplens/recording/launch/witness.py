@@ -80,7 +80,7 @@ def _be_the_witness(request: int, answer: int, parent: int) -> NoReturn:
 
 
 def _pending(pid: int) -> int:
-    """Return the signals that wait for a process, a bit each, from 1 on; -1 where it has ended."""
+    """Return the signals that wait for a process, a bit each, from 1 on; -1 if it has ended."""
     try:
         with open(f"/proc/{pid}/status", "rb") as file:
             for line in file:

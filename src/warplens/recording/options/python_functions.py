@@ -57,10 +57,10 @@ def read_functions(path: Path) -> tuple[PythonFunction, ...]:
     except OSError as error:
         raise _wrong(path, f"it cannot be read ({error.strerror}).") from error
     except ValueError as error:  # no JSON, or no UTF-8
-        raise _wrong(path, f"it is no JSON ({error}); {_SHAPE}.") from error
+        raise _wrong(path, f"it is not JSON ({error}); {_SHAPE}.") from error
     entries = [given] if isinstance(given, dict) else given
     if not isinstance(entries, list) or not entries:
-        raise _wrong(path, f"it is no list of modules; {_SHAPE}.")
+        raise _wrong(path, f"it is not a list of modules; {_SHAPE}.")
     return tuple(
         function for number, entry in enumerate(entries, 1) for function in _entry(path, number, entry)
     )
@@ -81,7 +81,7 @@ def _wrong(path: Path, what: str) -> UsageError:
 
 def _entry(path: Path, number: int, entry: Any) -> list[PythonFunction]:
     if not isinstance(entry, dict):
-        raise _wrong(path, f"entry {number} is no object; {_SHAPE}.")
+        raise _wrong(path, f"entry {number} is not an object; {_SHAPE}.")
     unknown = sorted(key for key in entry if key not in _KEYS and not key.startswith("_"))
     if unknown:
         raise _wrong(
@@ -89,7 +89,9 @@ def _entry(path: Path, number: int, entry: Any) -> list[PythonFunction]:
         )
     module, names = entry.get("module"), entry.get("functions")
     if not isinstance(module, str) or not _is_name(module):
-        raise _wrong(path, f'entry {number}: "module" must be the name of a module, as it is imported.')
+        raise _wrong(
+            path, f'entry {number}: "module" must be the name of a module, as in an import statement.'
+        )
     if not isinstance(names, list) or not names or not all(map(_is_name, names)):
         raise _wrong(
             path, f'entry {number}: "functions" must be a list of names, as "function" or "Class.method".'

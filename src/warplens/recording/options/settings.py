@@ -16,7 +16,7 @@ _TEXTS_SIZE = 4096  # kControlTextsSize in format.h
 
 
 def settings(options: CaptureOptions) -> CaptureSettings:
-    """Return what the control file says of `options`; UsageError where it cannot say that."""
+    """Return what the control file says of `options`; UsageError if it cannot say that."""
     trigger = options.capture_range
     if options.start_later and trigger == "none":
         trigger = "cudaProfilerApi"  # so that `with warplens.capture():` counts in a program that waits for commands
@@ -48,7 +48,7 @@ def settings(options: CaptureOptions) -> CaptureSettings:
 def capture_name(text: str) -> tuple[str, str, bool]:
     r"""Return message, domain and whether any domain will do, of `MESSAGE`, `MESSAGE@DOMAIN` or `MESSAGE@*`.
 
-    No domain is the default one, "". `\@` is an @ in a name, `\\` a backslash, `\*` a domain called *. UsageError for what is no name.
+    No domain is the default one, "". `\@` is an @ in a name, `\\` a backslash, `\*` a domain called *. UsageError for what is not a name.
     """
     parts = split_escaped(text, "@")
     if len(parts) > 2:

@@ -63,12 +63,15 @@ def gone(entry: Entry) -> str:
     text = f"The launcher of session {note.name}{process} was killed."
     if note.unfinished():
         finishing = f"warplens info {shlex.quote(note.report)}"
-        return f"{text}\nWhat it recorded is in {note.report}.\nOnce the program has ended, this finishes the report: {finishing}"
+        return (
+            f"{text}\nWhat it recorded is in {note.report}.\nOnce the program has ended, this "
+            f"finishes the report: {finishing}"
+        )
     return text + (f"\nIts report: {note.report}" if note.report and os.path.isdir(note.report) else "")
 
 
 def suspended(note: Note) -> bool:
-    """Whether the launcher is stopped, e.g. by Ctrl-Z; False where it cannot be seen from here."""
+    """Whether the launcher is stopped, e.g. by Ctrl-Z; False if it cannot be seen from here."""
     if pending.start_ticks(note.pid) != note.start_ticks:
         return False
     try:
@@ -81,7 +84,10 @@ def suspended(note: Note) -> bool:
 def described(entry: Entry, width: int = 60) -> str:
     """Return a session in a line."""
     command = shlex.join(entry.note.command)
-    return f"{entry.note.name} (process {entry.note.pid}): {command if len(command) <= width else command[: width - 1] + '…'}"
+    return (
+        f"{entry.note.name} (process {entry.note.pid}): "
+        f"{command if len(command) <= width else command[: width - 1] + '…'}"
+    )
 
 
 def _listing(alive: Sequence[Entry]) -> str:
@@ -95,7 +101,7 @@ def _listing(alive: Sequence[Entry]) -> str:
 def exchange(entry: Entry, request: dict[str, Any], timeout: float | None) -> dict[str, Any]:
     """Send `request` to one session and return its answer, whatever that says.
 
-    CaptureError where there is none in time.
+    CaptureError if there is none in time.
     """
     note = entry.note
     end = None if timeout is None else time.monotonic() + timeout
@@ -124,7 +130,7 @@ def exchange(entry: Entry, request: dict[str, Any], timeout: float | None) -> di
                     )
         except OSError as error:
             raise CaptureError(
-                f"Session {note.name} (process {note.pid}) cannot be asked: {error.strerror or error}."
+                f"Session {note.name} (process {note.pid}) cannot be reached: {error.strerror or error}."
             ) from error
     try:
         content = json.loads(answer)
@@ -132,11 +138,12 @@ def exchange(entry: Entry, request: dict[str, Any], timeout: float | None) -> di
             return content
     except (ValueError, RecursionError):
         pass
-    raise CaptureError(f"Session {note.name} gives no sensible answer.")
+    raise CaptureError(f"Session {note.name} sent an invalid answer.")
 
 
 def _asleep(entry: Entry) -> str:
     return (
-        f"Session {entry.note.name} is suspended: its launcher, process {entry.note.pid}, was stopped, e.g. by Ctrl-Z.\n"
-        f"Let it go on with `fg` in its terminal, or: kill -CONT {entry.note.pid}"
+        f"Session {entry.note.name} is suspended: its launcher, process {entry.note.pid}, was "
+        "stopped, e.g. by Ctrl-Z.\n"
+        f"Continue it with `fg` in its terminal, or: kill -CONT {entry.note.pid}"
     )

@@ -37,8 +37,8 @@ class Attendant:
 
     Make it before anything is written, then `describe`, `attend` and, at the very end, `close`.
 
-    UsageError where the session's own name is taken, CaptureError where it cannot be entered under it. Without a given name
-    a recording goes on without session; `problem` then says why. `tell` prints a message beside the program's output.
+    UsageError if the session's own name is taken, CaptureError where it cannot be entered under it. Without a given name
+    a recording continues without session; `problem` then says why. `tell` prints a message beside the program's output.
     """
 
     def __init__(self, options: CaptureOptions, default: str, tell: Callable[[str], None]) -> None:
@@ -122,7 +122,7 @@ class Attendant:
         try:
             if action is None:
                 raise CaptureError(
-                    f"There is no request {request.get('do')!r}: the two sides are of different versions."
+                    f"There is no request {request.get('do')!r}: the two sides have different versions."
                 )
             action(request, client)
         except WarplensError as error:
@@ -141,7 +141,7 @@ class Attendant:
     def _stop(self, request: dict[str, Any], client: Connection) -> None:
         keep = request.get("keep")
         if keep is not None and not (isinstance(keep, (int, float)) and 0 < keep < _LONGEST_KEEP_S):
-            raise CaptureError(f"{keep!r} is no number of seconds to keep.")
+            raise CaptureError(f"{keep!r} is not a number of seconds to keep.")
         number = 0 if self._over else self._close_window(keep)
 
         def done(answer: Answer) -> None:
@@ -169,7 +169,7 @@ class Attendant:
         assert self._run is not None
         kill = request.get("kill")
         if kill is not None and not (isinstance(kill, int) and kill in _SIGNALS):
-            raise CaptureError(f"{kill!r} is no signal.")
+            raise CaptureError(f"{kill!r} is not a signal.")
         self._until_finished.append(lambda answer: client.answer({"ok": True, **answer, **self._state()}))
         if not self._over:
             self._run.director.shutdown(kill=kill)
@@ -180,7 +180,7 @@ class Attendant:
         number = director.stop() if keep is None else director.save(float(keep))
         if number == 0 and not director.state().windows:
             raise CaptureError(
-                f"Nothing has been recorded yet.\nBegin with: warplens start --session {self._note.name}"
+                f"Nothing has been recorded yet.\nStart with: warplens start --session {self._note.name}"
             )
         return number
 
@@ -208,7 +208,7 @@ class Attendant:
             self._tell(f"warplens: {' '.join(str(error).split())}")
             return
         if number == 0:
-            self._tell("warplens: nothing is being recorded now, so there are no last seconds to save.")
+            self._tell("warplens: the recording is stopped, so there are no last seconds to save.")
             return
 
         def done(answer: Answer) -> None:

@@ -59,10 +59,10 @@ class Entry:
 
 
 def check_name(name: str) -> str:
-    """Return `name`; UsageError where no session can have it."""
+    """Return `name`; UsageError if no session can have it."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"A session cannot be called {name!r}: letters, digits, '.', '_' and '-' are possible, at most 64 of them."
+            f"Invalid session name {name!r}: use letters, digits, '.', '_' and '-', at most 64 of them."
         )
     return name
 
@@ -90,13 +90,13 @@ class Membership:
         with directory.locked():
             _sweep(directory, also=note.name)
             if _is_locked(directory, f"{note.name}.lock") is not None:
-                raise FileExistsError(errno.EEXIST, "somebody else has the name", note.name)
+                raise FileExistsError(errno.EEXIST, "the name is taken", note.name)
             self._enter()
 
     def describe(self, note: Note) -> None:
         """Replace what the entry says.
 
-        OSError where that cannot be written; the entry then says what it said before.
+        OSError if that cannot be written; the entry then says what it said before.
         """
         self.note = note
         with self._directory.locked():
@@ -196,7 +196,7 @@ def join(name: str | None, default: str) -> Membership:
 
     `default` gets a number if it is taken.
 
-    UsageError where a session of that name runs; CaptureError where there is no place for it.
+    UsageError if a session of that name runs; CaptureError if there is no place for it.
     """
     wanted = default if name is None else check_name(name)
     directory = runtime_dir()
@@ -216,14 +216,15 @@ def join(name: str | None, default: str) -> Membership:
             if name is not None:
                 raise UsageError(
                     f"A session {name} runs already: process {taken.pid}, {' '.join(taken.command) or 'about to start'}.\n"
-                    f"Name another with --session-new, or end that one: warplens shutdown --session {name}"
+                    "Choose another name with --session-new, or end that session: warplens shutdown "
+                    f"--session {name}"
                 )
             number += 1
             wanted = f"{default}-{number}"
     except OSError as error:
         directory.close()
         raise CaptureError(
-            f"Cannot write to {directory.path}, where sessions are found: {error.strerror}."
+            f"Cannot write to {directory.path}, the directory of sessions: {error.strerror}."
         ) from error
     except BaseException:
         directory.close()

@@ -35,7 +35,7 @@ class AlreadyRecorded(Exception):
 class Session:
     """Records from here to `stop`.
 
-    CaptureError, ReportError or UsageError where it cannot begin; AlreadyRecorded.
+    CaptureError, ReportError or UsageError if it cannot begin; AlreadyRecorded.
     """
 
     def __init__(

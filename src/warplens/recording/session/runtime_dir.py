@@ -54,7 +54,7 @@ class RuntimeDir:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep others from adding and removing sessions meanwhile.
+        """Keep others from adding and removing sessions in the meantime.
 
         Not for ever, should one of them be suspended in the middle.
         """
@@ -78,9 +78,9 @@ class RuntimeDir:
 
 
 def runtime_dir(environment: Mapping[str, str] | None = None) -> RuntimeDir:
-    """Open the directory for sessions that begin now, and create it where there is none.
+    """Open the directory for sessions that begin now, and create it if there is none.
 
-    CaptureError where none can be had.
+    CaptureError if none can be had.
     """
     environ = os.environ if environment is None else environment
     failures = []
@@ -94,7 +94,7 @@ def runtime_dir(environment: Mapping[str, str] | None = None) -> RuntimeDir:
                 pass
             if (found := _opened(path)) is not None:
                 return found
-            failures.append(f"  {path}: it belongs to somebody else, or others may write or look into it")
+            failures.append(f"  {path}: another user owns it, or others may read or write it")
         except OSError as error:
             failures.append(f"  {path}: {error.strerror}")
         if (
@@ -106,9 +106,9 @@ def runtime_dir(environment: Mapping[str, str] | None = None) -> RuntimeDir:
             if (found := _made_beside(path)) is not None:
                 return found
     raise CaptureError(
-        "No place for the session, by which other commands find this one:\n"
+        "No directory for the session, which other commands need to find it:\n"
         + "\n".join(failures)
-        + f"\nName a directory of yours with {OVERRIDE}."
+        + f"\nSet a directory of yours with {OVERRIDE}."
     )
 
 

@@ -70,7 +70,7 @@ class Connection:
         return bool(new) and len(self._input) <= MOST
 
     def request(self) -> bytes | None:
-        """Take the next request, once the one before is answered; None where it is not complete."""
+        """Take the next request, once the one before is answered; None if it is not complete."""
         line, newline, rest = self._input.partition(b"\n")
         if self.waiting or not newline:
             return None
@@ -79,7 +79,7 @@ class Connection:
         return line
 
     def write(self) -> bool:
-        """Send what can be sent now; False where nothing ever can again."""
+        """Send what can be sent now; False if nothing ever can again."""
         try:
             sent = self._socket.send(self._output, socket.MSG_NOSIGNAL)
         except BlockingIOError:
@@ -130,7 +130,7 @@ class Server:
         self._listening = listening
 
     def post(self, call: Callable[[], None]) -> bool:
-        """Have `call` called in the server's thread, soon; False where that does not run.
+        """Have `call` called in the server's thread, soon; False if that does not run.
 
         From any thread.
         """
@@ -163,7 +163,7 @@ class Server:
             while not self._stopping:
                 try:
                     self._turn()
-                except Exception:  # whatever it is, the run goes on; but not in circles
+                except Exception:  # whatever it is, the run continues; but not in circles
                     time.sleep(_LOOK_S)
             for client in self._clients.values():
                 client.write()
@@ -229,9 +229,9 @@ class Server:
         try:
             request = json.loads(line)
             if not isinstance(request, dict):
-                raise TypeError("it is no object")
+                raise TypeError("it is not an object")
         except (ValueError, TypeError, RecursionError) as error:
-            client.answer({"ok": False, "error": f"This is no request: {error}."})
+            client.answer({"ok": False, "error": f"Invalid request: {error}."})
             return
         try:
             self._next_look = time.monotonic()

@@ -42,7 +42,7 @@ def choose_spool(
 ) -> SpoolDirectory:
     """Create and return the spool directory of the recording `name`.
 
-    CaptureError where nothing can be written.
+    CaptureError if nothing can be written.
 
     `explicit` is taken as it is, but for one on NFS. Else it lies in `report` unless the filesystem there is known to be slow, else under
     `$TMPDIR`, else in the usual temporary directories.
@@ -52,8 +52,10 @@ def choose_spool(
         filesystem = filesystem_of(path)
         if is_refused(filesystem):
             raise CaptureError(
-                f"{wording.spool_dir} {explicit} is on {filesystem}: where its server does not answer, the program would wait for it.\n"
-                "Name a directory on a disk of this node, e.g. /tmp; the report itself may lie on a network file system."
+                f"{wording.spool_dir} {explicit} is on {filesystem}: if its server did not answer, "
+                "the program would wait for it.\n"
+                "Name a directory on a disk of this node, e.g. /tmp; the report itself may be on a "
+                "network file system."
             )
         try:
             _create(path)
@@ -93,7 +95,7 @@ def choose_spool(
     if fallback is not None:
         return fallback
     raise CaptureError(
-        "No place for the spool, the files that the program records into:\n"
+        "No directory for the spool, the files that the program records into:\n"
         + "\n".join(failures)
         + f"\nName one with {wording.spool_dir}."
     ) from full
@@ -114,7 +116,7 @@ def _create(path: Path) -> None:
         try:
             path.mkdir(PRIVATE_FOLDER)
             break
-        except FileNotFoundError:  # another rank of the job was the last to leave it meanwhile
+        except FileNotFoundError:  # another rank of the job was the last to leave it in the meantime
             if attempt == _TRIES - 1:
                 raise
     try:

@@ -102,7 +102,7 @@ def _unescape(text: str) -> str:
 
 
 def _magic(path: Path) -> int:
-    """Return `f_type` of statfs(2), which os.statvfs leaves out; 0 where it cannot be had."""
+    """Return `f_type` of statfs(2), which os.statvfs leaves out; 0 if it cannot be had."""
     answer = (ctypes.c_ulong * 64)()  # twice what struct statfs takes; f_type comes first
     try:
         statfs = ctypes.CDLL(None).statfs

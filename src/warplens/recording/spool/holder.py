@@ -1,6 +1,6 @@
 """Keeps spool files open so that a deleted spool directory can be restored.
 
-A deleted file lives as long as somebody has it open. The keeper opens each new spool file, makes the directory anew when
+A deleted file lives as long as somebody has it open. The keeper opens each new spool file, makes the directory again when
 it is gone, so that processes started from then on record again, and at the end copies back what was deleted.
 """
 

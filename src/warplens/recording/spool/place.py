@@ -16,7 +16,7 @@ from warplens.recording.spool.directory import SpoolDirectory, choose_spool
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`created` is true where the report was made for this recording."""
+    """`created` is true if the report was made for this recording."""
 
     report: Path
     created: bool
@@ -50,7 +50,7 @@ def take_place(
 ) -> Place:
     """Choose and create the directories of the recording `part`.
 
-    ReportError, CaptureError or UsageError where that is refused.
+    ReportError, CaptureError or UsageError if that is refused.
     """
     # before anything is overwritten: a slip in an option must not cost a report
     named = None if spool_dir is None else choose_spool(Path(), part, explicit=spool_dir, wording=wording)

@@ -52,7 +52,7 @@ class Director:
     `begin` it when the program starts, `end` it when that ends.
 
     `kill` is called with a signal's number when the options want the program dead; `finished` is set when the recording is over,
-    before that: by `shutdown`, by its duration or by the end of its last capture range. Without need there is no thread.
+    before that: by `shutdown`, by its duration or by the end of its last capture range. Without need there is not a thread.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Director:
 
         Return the number of the window that holds them, 0 when none is open.
 
-        A flight recorder goes on in a new window, and has nothing older than its `keep_last`; what an earlier window holds is
+        A flight recorder continues in a new window, and has nothing older than its `keep_last`; what an earlier window holds is
         not in this one again. Any other recording stops here. CaptureError when there is no room for another window.
         """
         recorder = self._options.keep_last
@@ -252,7 +252,7 @@ class Director:
     def _ends_full(self) -> bool:
         """Whether the recording is to stop when it is full.
 
-        A flight recorder goes on: it writes over what is oldest.
+        A flight recorder continues: it writes over what is oldest.
         """
         return self._options.max_size is not None and self._options.keep_last is None and not self._full
 
@@ -281,7 +281,7 @@ class Director:
         )
 
     def _last_range(self) -> int | None:
-        """Return the number of the capture range that ends the recording; None where none does."""
+        """Return the number of the capture range that ends the recording; None if none does."""
         if self._options.capture_range == "none":
             return None
         return {"stop-shutdown": 1, "repeat-shutdown": self._options.range_count}.get(self._options.range_end)

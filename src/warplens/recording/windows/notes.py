@@ -20,7 +20,8 @@ def note_windows(facts: RunFacts, state: State, options: CaptureOptions, end_ns:
         facts.note(
             "warning",
             "max-size",
-            f"The recording reached its --max-size of {_size(options.max_size or 0)}{after}, and stopped there. "
+            f"The recording reached its --max-size of {_size(options.max_size or 0)}{after}, and "
+            "stopped there. "
             "Give it more, or record less: a capture range, a duration, fewer domains.",
             time_ns=when or None,
         )
@@ -32,21 +33,23 @@ def note_windows(facts: RunFacts, state: State, options: CaptureOptions, end_ns:
         facts.note(
             "warning",
             "capture-range-not-seen",
-            "Nothing was captured: no process of the program called cudaProfilerStart (-c cudaProfilerApi). From Python, "
+            "Nothing was captured: no process of the program called cudaProfilerStart (-c "
+            "cudaProfilerApi). From Python, "
             "warplens.CudaProfiler(), warplens.capture() and torch.cuda.profiler do so.",
         )
     elif options.start_later:
         facts.note(
             "warning",
             "never-started",
-            "Nothing was captured: the recording was to start later, and nobody started it.",
+            "Nothing was captured: recording waited for `warplens start`, which never came.",
         )
     elif options.delay:
         lived = (end_ns - (facts.start_ns or end_ns)) / 1e9
         facts.note(
             "warning",
             "never-started",
-            f"Nothing was captured: the program ended after {lived:.3g} s, within the --delay of {options.delay:g} s.",
+            f"Nothing was captured: the program ended after {lived:.3g} s, within the --delay of "
+            f"{options.delay:g} s.",
         )
 
 
@@ -58,14 +61,18 @@ def _no_range(pattern: str, spool: Path) -> str:
     names = names_seen(spool) - {message, domain, ""}
     near = like(message, names)
     seen = (
-        f"Names like it that were seen: {', '.join(map(repr, near))}."
+        f"Similar names in the recording: {', '.join(map(repr, near))}."
         if near
-        else f"{counted(len(names), 'other name')} {was(len(names))} seen, of ranges, domains and threads; none is like it."
+        else f"{counted(len(names), 'other name')} {was(len(names))} seen, of ranges, domains and "
+        "threads; none is like it."
         if names
-        else "No range at all was seen."
+        else "The program had no ranges."
     )
     other = "" if any_domain else " The same range in another domain does not count: MESSAGE@* takes any."
-    return f"Nothing was captured: no NVTX range called {message!r} {where} began, which -p {pattern} waited for. {seen}{other}"
+    return (
+        f"Nothing was captured: no NVTX range called {message!r} {where} began, which -p {pattern} "
+        f"waited for. {seen}{other}"
+    )
 
 
 def _size(count: int) -> str:

@@ -32,7 +32,7 @@ class PayloadLayouts:
         self._known: dict[int, Element | None] = {}
 
     def get(self, schema: int | None, kind: str | None) -> Element | None:
-        """Return the layout; None where there is none, or none that can be read."""
+        """Return the layout; None if there is none, or none that can be read."""
         if schema is None:
             return layouts.predefined(NUMBERS.get(kind or "", 0))
         if schema not in self._known:

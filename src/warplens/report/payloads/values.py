@@ -214,7 +214,7 @@ def meaning(scalar: Scalar, value: Any, strings: Mapping[int, str]) -> Any:
 def enumerated(names: Enumeration, value: int) -> Any:
     """Return the name of a value, the names of its bits, or its number.
 
-    True and False where these are the names.
+    True and False if these are the names.
     """
     if is_truth(names):
         return bool(value)

@@ -1,29 +1,29 @@
 """GPU memory that the program allocates and frees again and again.
 
 ## What it looks for
-Calls of `cudaMalloc`, `cudaFree` and their kin, page-locked memory of the host included, after the first
-fifth of the time in which the GPU works, in at least three of ten equal parts of the rest. Where that fifth has
-no more of them than the rest, it is no warm-up and counts, too. Stream-ordered
-allocation (`cudaMallocAsync`) is cheap, and not meant. One allocation that takes most of a GPU's memory, as
-JAX and TensorFlow make it at their begin, is noted, without blame.
+Calls of `cudaMalloc`, `cudaFree` and similar functions, including page-locked host memory. The
+first fifth of the GPU's working time is warm-up and does not count, unless it has no more of these
+calls than the rest. Of ten equal parts of the rest, at least three must contain calls.
+Stream-ordered allocation (`cudaMallocAsync`) is cheap and does not count. A single allocation of
+most of a GPU's memory, as JAX and TensorFlow make at their start, is reported as information.
 
-Where Python samples say so, it names `torch.cuda.empty_cache()` and the line that calls it. Where calls fail
-for lack of memory, or memory is given back in bursts with new allocations behind, it says that a caching
-allocator gives back what it keeps, to try again.
+Python samples name `torch.cuda.empty_cache()` and the line that calls it. If calls fail for lack of
+memory, or memory is freed in bursts before new allocations, the finding says that a caching
+allocator releases its memory and tries again.
 
 ## Why it costs time
-`cudaMalloc` takes up to a millisecond, page-locked memory more, and `cudaFree` waits until the GPU is done
-with everything: the host launches nothing meanwhile, and the GPU runs dry.
+`cudaMalloc` takes up to a millisecond, page-locked memory more. `cudaFree` waits until the GPU has
+finished all of its work. During these calls the host launches nothing, and the GPU becomes idle.
 
 ## What to do
-Allocate once, before the loop. Or use an allocator that keeps what it has: that of PyTorch (no
-`torch.cuda.empty_cache()` in the loop; `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` where sizes vary),
-`cudaMallocAsync` with a memory pool that keeps its memory, RMM.
+Allocate once, before the loop. Or use an allocator that keeps its memory: PyTorch's (without
+`torch.cuda.empty_cache()` in the loop; with `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` if
+sizes vary), `cudaMallocAsync` with a memory pool, or RMM.
 
-## When it is wrong
-Where the recording is so short that the program was still warming up. Where shapes change and memory is
-nearly full, PyTorch must free blocks to get others: then the cure is less memory, not another allocator.
-Bursts alone do not say who asked for them.
+## When it does not apply
+If the recording is so short that the program was still warming up. If shapes change and memory is
+nearly full, PyTorch must free blocks to get others: then use less memory, not another allocator.
+Bursts alone do not show which code caused them.
 """
 
 from __future__ import annotations
@@ -50,10 +50,12 @@ if TYPE_CHECKING:
 LINK = "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management"
 IDLE = ("sync-bound", "host-bound")
 _ALLOCATES = (
-    r"regexp_matches(a.name, '^(cuda|hip)(Malloc|Free|HostAlloc|HostMalloc|HostFree)(Host|Pitch|Managed|3D|Array|3DArray)?$"
+    r"regexp_matches(a.name, "
+    r"'^(cuda|hip)(Malloc|Free|HostAlloc|HostMalloc|HostFree)(Host|Pitch|Managed|3D|Array|3DArray)?$"
     r"|^cuMem(Alloc|Free|HostAlloc)(Host|Pitch|Managed)?(_v[0-9]+)?$')"
 )
 _PARTS = 10
+_SPREAD = 4  # parts with calls: a library that is loaded late allocates in two or three
 _POOL = 0.5  # share of a GPU's memory
 _MOSTLY = (
     0.3  # share of the calls' time in empty_cache() that names it: freeing waits, allocating again does not
@@ -76,11 +78,11 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the calls to keep as evidence.
-        warm_up: percent of a process's time on the GPU in which it may allocate.
-        fewest: calls after that.
-        least: percent of the time looked at that they must be able to cost.
+        selection: the part to use.
+        rows: maximum number of calls kept as evidence.
+        warm_up: percent of a process's time on the GPU that counts as warm-up.
+        fewest: minimum number of calls after the warm-up.
+        least: percent of the judged time that they must be able to cost.
     """
     devices = gpus(report, selection)
     needed(report, selection)
@@ -130,7 +132,8 @@ def _why(report: Report, some: HostCalls) -> tuple[str, str]:
     if share >= _MOSTLY:
         where = f", called from {line}" if line else ""
         return f"In {percent(share)} of that time Python was in empty_cache(){where}. ", (
-            "Take empty_cache() out of the loop: the allocator gives its memory back, and asks the driver for the same again."
+            "Take empty_cache() out of the loop: the allocator gives its memory back, and asks the "
+            "driver for the same again."
         )
     refused = (
         report.sql(
@@ -144,15 +147,18 @@ def _why(report: Report, some: HostCalls) -> tuple[str, str]:
     if refused or 2 * freed >= np.count_nonzero(_frees(some)) > 0:
         refusals = f"{counted(refused, 'call')} returned out of memory. " if refused else ""
         return (
-            f"{refusals}Memory was given back in {counted(bursts, 'burst')}, to allocate again: a caching allocator got no memory. ",
+            f"{refusals}Memory was freed in {counted(bursts, 'burst')} before new allocations: a "
+            "caching allocator had run out of memory. ",
             (
-                "Less memory at its peak: smaller batches, checkpointed activations, expandable segments "
-                "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) where sizes vary; no empty_cache() in the loop."
+                "Reduce peak memory: smaller batches, checkpointed activations, expandable segments "
+                "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) if sizes vary; no empty_cache() "
+                "in the loop."
             ),
         )
     return "", (
-        "Allocate before the loop, or through an allocator that keeps memory: PyTorch's (no empty_cache() in the loop; expandable "
-        "segments where sizes vary), cudaMallocAsync with a pool, RMM."
+        "Allocate before the loop, or through an allocator that keeps memory: PyTorch's (no "
+        "empty_cache() in the loop; expandable "
+        "segments if sizes vary), cudaMallocAsync with a pool, RMM."
     )
 
 
@@ -211,7 +217,7 @@ def _steady(allocations: HostCalls, devices: tuple[GpuOperations, ...], warm_up:
         inside = (allocations.process == process) & (allocations.start >= begin) & (allocations.start < end)
         some = inside & (allocations.start >= since)
         parts = (allocations.start[some] - since) * _PARTS // max(end - since, 1)
-        if len(np.unique(parts)) < 3:
+        if len(np.unique(parts)) < _SPREAD:
             continue
         early = np.count_nonzero(inside) - np.count_nonzero(some)
         mine |= some if early * (1 - warm_up) > _DENSER * np.count_nonzero(some) * warm_up else inside

@@ -1,20 +1,23 @@
 """The program waits for network replies, one at a time.
 
 ## What it looks for
-Calls that receive from, send to or connect a socket on one thread and lasted 1 ms or more, at least five of them, and together, the
-longest aside, more than 5 % of the time that is looked at. Within NVTX ranges; where there is a GPU: on the thread that launches, or
-steps, while a GPU had nothing to do. Needs the calls of the C library (`-t osrt`).
+Calls of one thread that connect a socket, send or receive, and last 1 ms or more. There must be at
+least five, and together, without the longest, they must take more than 5 % of the judged time. They
+count inside NVTX ranges. If there is a GPU, they count on the thread that launches or runs the
+steps, while a GPU was idle. Needs the calls of the C library (`-t osrt`).
 
 ## Why it costs time
-An answer needs its time to travel. A thread that waits for each answer before its next request pays
-that time per request, at any bandwidth.
+A reply needs its travel time. A thread that waits for each reply before its next request pays that
+time per request, at any bandwidth.
 
 ## What to do
-Send the questions ahead and collect the answers later, ask for many things in one question, use several connections or asyncio, or keep
-answers. Where a tracker or logger sends its metrics in the loop: let a separate thread do that.
+Send requests ahead and collect the replies later, request many items at once, use several
+connections or asyncio, or cache replies. If a tracker or logger sends metrics in the loop, let a
+separate thread do that.
 
-## When it is wrong
-Where a thread is there to wait, such as a server's, and its NVTX range only says so. Where the next question depends on the answer.
+## When it does not apply
+If the thread's task is to wait, as in a server, and its NVTX range only says so. If the next
+request depends on the reply.
 """
 
 from __future__ import annotations
@@ -43,10 +46,10 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        shortest: calls count that last so long, ms.
-        least: percent of the time looked at that they must take, without the longest one.
-        times: how many there must be.
+        selection: the part to use.
+        shortest: ms; shorter calls do not count.
+        least: percent of the judged time that they must take, without the longest one.
+        times: minimum number of calls.
     """
     findings = []
     for blocker in blocked(report, selection, _TALK, shortest=shortest, least=least, times=times):

@@ -1,21 +1,25 @@
 """Ranks that arrive at a collective at different times: the early ranks wait for the last.
 
 ## What it looks for
-Collective operations (all-reduce, all-gather, reduce-scatter, broadcast, …) of several ranks: the same operation of each rank, by its
-number in its group where the report tells it (the table `collectives`), else by counting operations of that name, which must overlap.
-Point-to-point operations are left out. The time from the first rank's begin to the last one's is the skew.
+Collective operations (all-reduce, all-gather, reduce-scatter, broadcast, …) of several ranks.
+Operations of different ranks are matched by their number in the group if the report has it (table
+`collectives`), or else by counting operations of one name, which must overlap. Point-to-point
+operations do not count. The skew is the time from the first rank's start to the last rank's start.
 
 ## Why it costs time
-A collective ends when all ranks have taken part. A rank that comes early keeps a GPU busy with waiting, which looks like communication.
+A collective ends when all ranks have taken part. The GPU of an early rank is busy waiting, which
+looks like communication.
 
 ## What to do
-Find what the last rank did before: the rules and `warplens stats --by rank` compare them. Typical: unequal work (sequence lengths,
-experts, pipeline stages), one slow loader of data, one rank that logs, saves or evaluates, a GPU with lower clocks, a slow node. Balance
-the work by cost instead of count; overlap the collective with the computation behind it.
+Find out what the last rank did before; the rules and `warplens stats --by rank` compare ranks.
+Typical causes: unequal work (sequence lengths, experts, pipeline stages), one slow data loader, one
+rank that logs, saves or evaluates, a GPU with lower clocks, a slow node. Balance the work by cost
+instead of count, or overlap the collective with the computation after it.
 
-## When it is wrong
-Clocks of different hosts are brought together to within some 10 us to 1 ms: less skew than that means nothing. Where the waiting rank has
-no other work, less skew wins nothing; where another rank is always the last, balancing wins less than stated.
+## When it does not apply
+If the skew is smaller than the error of the clocks: clocks of different hosts agree to between 10
+us and 1 ms. If the waiting rank has no other work, less skew saves nothing. If a different rank is
+last each time, balancing saves less than stated.
 """
 
 from __future__ import annotations
@@ -41,9 +45,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the collectives to keep as evidence.
-        least: percent of the time looked at that skew must be able to cost.
+        selection: the part to use.
+        rows: maximum number of collectives kept as evidence.
+        least: percent of the judged time that skew must be able to cost.
     """
     collectives = together(report, selection)
     first, last = (np.asarray(collectives.column(name).to_numpy(), np.int64) for name in ("first", "last"))
@@ -66,10 +70,11 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             title=f"Ranks wait {duration(skew.total)} for each other in collectives; {who[worst]} is last "
             f"in {percent(times[worst] / len(first))}",
             cause=f"In {counted(len(first), 'collective')} of {int(collectives.column('members')[0].as_py())} ranks the last came "
-            f"{duration(float(np.median(last - first)))} after the first (median; at most {duration(int((last - first).max()))}). "
+            f"{duration(float(np.median(last - first)))} after the first (median; at most "
+            f"{duration(int((last - first).max()))}). "
             "Meanwhile the others only waited.",
-            fix=f"See what {who[worst]} did before its collectives: unequal work, loading of data, logging or saving on one rank, a slower "
-            "GPU. Balance the work by its cost.",
+            fix=f"Check what {who[worst]} did before its collectives: unequal work, data loading, "
+            "logging or saving on one rank, a slower GPU. Balance the work by its cost.",
             evidence=tuple(_row(row, names) for row in about),
             occurrences=len(first),
             bound=skew.total,

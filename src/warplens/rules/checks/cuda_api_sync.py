@@ -1,20 +1,24 @@
 """Calls that block the host until the GPU has finished the issued work.
 
 ## What it looks for
-`cudaDeviceSynchronize` and `cudaStreamSynchronize`, those of the driver, and those of HIP. nsys's rule of this name lists the first two.
-Where calls repeat in one place of the program, `unneeded_sync` names that place, and this is only a line below it.
+`cudaDeviceSynchronize` and `cudaStreamSynchronize`, and the same functions of the driver and of
+HIP. nsys's rule of this name lists the first two. If calls repeat in one place of the program,
+`unneeded_sync` names that place, and this rule adds one line below it.
 
 ## Why it costs time
-The wait itself is no loss: the GPU works meanwhile. But the host launches nothing until it returns, and then the GPU has nothing to do
-until the next launch arrives. That idle time is the cost, not the length of the call.
+The wait itself is not lost: the GPU works during it. But the host launches nothing until the call
+returns, and then the GPU is idle until the next launch arrives. That idle time is the cost, not the
+length of the call.
 
 ## What to do
-Leave out what only measures or debugs. Let streams wait for each other (`cudaStreamWaitEvent`), let the host wait for an event as late as
-it can. In PyTorch these calls hide in `.item()`, `.cpu()`, `.nonzero()`, `if tensor:`, `print(tensor)` and `torch.cuda.synchronize()`; the
-rule `unneeded_sync` says where in the program.
+Remove waits that only measure or debug. Let streams wait for each other (`cudaStreamWaitEvent`),
+and let the host wait for an event as late as possible. In PyTorch these calls hide in `.item()`,
+`.cpu()`, `.nonzero()`, `if tensor:`, `print(tensor)` and `torch.cuda.synchronize()`; the rule
+`unneeded_sync` names their places in the program.
 
-## When it is wrong
-Where the host must have a result before it can go on. Where all that it does afterwards is to wait for something else.
+## When it does not apply
+If the host needs a result before it can continue. If the host only waits for something else
+afterwards.
 """
 
 from __future__ import annotations
@@ -42,9 +46,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the calls to keep as evidence.
-        least: percent of the time looked at that they must be able to cost.
+        selection: the part to use.
+        rows: maximum number of calls kept as evidence.
+        least: percent of the judged time that they must be able to cost.
     """
     devices = gpus(report, selection)
     needed(report, selection)

@@ -1,22 +1,24 @@
 """Asynchronous copies that make the host wait, because the memory is pageable.
 
 ## What it looks for
-Calls of `cudaMemcpyAsync` and its kin whose source or destination is pageable memory of the host, whatever their size. The same as
-nsys's rule of this name.
+Calls of `cudaMemcpyAsync` and similar functions from or to pageable host memory, of any size.
+Identical to nsys's rule of this name.
 
 ## Why it costs time
-The GPU can only reach memory that is page-locked. CUDA first copies pageable memory into an internal buffer (to the host: waits for the
-copy and empties that buffer), and the call returns when that is done: it is asynchronous by name only. While the host waits it launches
-nothing, so that the GPU runs dry after it; and the copy itself takes longer, so that host and GPU stand still together, though the GPU
-counts as busy. The estimate is the greater of the two, up to the time that the host waited.
+The GPU can only access page-locked memory. CUDA copies pageable memory through an internal buffer,
+and the call returns when that is done: it is asynchronous in name only. While the host waits it
+launches nothing, so that the GPU becomes idle afterwards. The copy itself takes longer, too: host
+and GPU both wait, although the GPU counts as busy. The estimate is the larger of the two losses, at
+most the time that the host waited.
 
 ## What to do
-Use page-locked memory: `pin_memory=True` of a PyTorch `DataLoader`, `tensor.pin_memory()`, `cudaHostAlloc`, `cudaHostRegister`, with
-`non_blocking=True`. Values that the host reads (`tensor.item()`, `.cpu()`, `print(loss)`) are better read every hundredth step.
+Use page-locked memory with `non_blocking=True`: `pin_memory=True` of a PyTorch `DataLoader`,
+`tensor.pin_memory()`, `cudaHostAlloc`, `cudaHostRegister`. Read values on the host
+(`tensor.item()`, `.cpu()`, `print(loss)`) every hundredth step only.
 
-## When it is wrong
-Where the host must have the value before it can go on, the wait stays, whatever the memory. Where another thread keeps the GPU busy,
-or the host has nothing else to do, nothing is won.
+## When it does not apply
+If the host needs the value before it can continue: the wait remains with any memory. If another
+thread keeps the GPU busy, or the host has nothing else to do, there is nothing to save.
 """
 
 from __future__ import annotations
@@ -53,9 +55,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the copies to keep as evidence.
-        least: percent of the time looked at that they must be able to cost.
+        selection: the part to use.
+        rows: maximum number of copies kept as evidence.
+        least: percent of the judged time that they must be able to cost.
     """
     devices = gpus(report, selection)
     needed(report, selection)
@@ -68,10 +70,13 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             "cuda_memcpy_async",
             "asynchronous copies",
             f"{number_of_copies(len(copies), 'asynchronous')} of pageable memory",
-            f"The calls moved {size(int(copies.bytes.sum()))} from or to memory that is not page-locked, so each returned only when CUDA "
-            f"had passed the data through an internal buffer. With page-locked memory the host would go on at once, and the copies "
-            f"would be done sooner: {duration(spent.estimate)} of its waiting is lost.{single_values(report, selection, pageable)}",
-            "Copy from and to page-locked memory (pin_memory=True of the DataLoader, tensor.pin_memory(), cudaHostAlloc) with "
+            f"The calls moved {size(int(copies.bytes.sum()))} from or to memory that is not "
+            "page-locked, so each returned only when CUDA "
+            "had passed the data through an internal buffer. With page-locked memory the host would "
+            f"continue immediately, and the copies would end sooner: {duration(spent.estimate)} of "
+            f"its waiting is lost.{single_values(report, selection, pageable)}",
+            "Copy from and to page-locked memory (pin_memory=True of the DataLoader, "
+            "tensor.pin_memory(), cudaHostAlloc) with "
             "non_blocking=True; read single values (item(), cpu()) less often.",
         )
 

@@ -1,19 +1,23 @@
 """Copies that make the host wait, because they were called without Async.
 
 ## What it looks for
-Calls of `cudaMemcpy` and its kin without `Async` in their names. Left out are, as in nsys's rule of this name, copies within one device
-and copies of at most 64 KB to it: for these the call does not wait.
+Calls of `cudaMemcpy` and similar functions without `Async` in their names. As in nsys's rule of
+this name, copies within one device and copies of at most 64 KB to it do not count, because their
+calls do not wait.
 
 ## Why it costs time
-The call returns when the copy is done, and with the default stream that is when all work before it is done. Nothing is launched meanwhile,
-so that the GPU runs dry after it, and the copy cannot run beside a kernel.
+The call returns when the copy is done. On the default stream, all work before it must be done as
+well. The host launches nothing until then, so that the GPU becomes idle afterwards, and the copy
+cannot overlap with a kernel.
 
 ## What to do
-Use `cudaMemcpyAsync` with page-locked memory in a separate stream, and let the stream that needs the data wait for an event. In PyTorch:
-`tensor.to(device, non_blocking=True)` from pinned memory; a copy to the host only where the value is needed, and late.
+Use `cudaMemcpyAsync` with page-locked memory in a separate stream, and let the stream that needs
+the data wait for an event. In PyTorch: `tensor.to(device, non_blocking=True)` from pinned memory.
+Copy to the host only when the value is needed, and as late as possible.
 
-## When it is wrong
-Where the host needs the data at once, the wait only moves. Where another thread keeps the GPU busy meanwhile, nothing is won.
+## When it does not apply
+If the host needs the data immediately, the wait only moves. If another thread keeps the GPU busy,
+there is nothing to save.
 """
 
 from __future__ import annotations
@@ -41,10 +45,10 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the copies to keep as evidence.
+        selection: the part to use.
+        rows: maximum number of copies kept as evidence.
         staged: bytes up to which a copy to the device does not make the host wait.
-        least: percent of the time looked at that they must be able to cost.
+        least: percent of the judged time that they must be able to cost.
     """
     gpus(report, selection)
     needed(report, selection)
@@ -58,12 +62,15 @@ def check(
             "cuda_memcpy_sync",
             "synchronous copies",
             f"{number_of_copies(len(copies), 'synchronous')}",
-            f"The calls moved {size(int(copies.bytes.sum()))} and returned only when the GPU had done it, and all work before it. "
+            f"The calls moved {size(int(copies.bytes.sum()))} and returned only when the GPU had "
+            "done it, and all work before it. "
             f"Afterwards "
-            f"the GPU had nothing to do for {duration(spent.estimate)} that the host could have used to launch."
+            f"the GPU had nothing to do for {duration(spent.estimate)} that the host could have "
+            "used to launch."
             f"{single_values(report, selection, blocking)}",
-            "Use cudaMemcpyAsync with page-locked memory in a separate stream (PyTorch: to(device, non_blocking=True) from pinned "
-            "memory), and wait for an event where the data is needed.",
+            "Use cudaMemcpyAsync with page-locked memory in a separate stream (PyTorch: to(device, "
+            "non_blocking=True) from pinned "
+            "memory), and wait for an event before the data is used.",
         )
 
     return blocked(report, selection, blocking, table="memcpys", words=words, rows=rows, least=least)

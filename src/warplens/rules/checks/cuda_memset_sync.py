@@ -1,17 +1,19 @@
 """Memsets that make the host wait.
 
 ## What it looks for
-Calls of `cudaMemset` and its kin without `Async` in their names, on page-locked memory of the host or on managed memory; on memory of the
-device the call does not wait. The same as nsys's rule of this name.
+Calls of `cudaMemset` and similar functions without `Async` in their names, on page-locked host
+memory or managed memory. On device memory the call does not wait. Identical to nsys's rule of this
+name.
 
 ## Why it costs time
-The call returns when the memory is set, and all work before it is done. Nothing is launched meanwhile, so that the GPU runs dry after it.
+The call returns when the memory is set and all work before it is done. The host launches nothing
+until then, so that the GPU becomes idle afterwards.
 
 ## What to do
 Use `cudaMemsetAsync` in the stream that uses the memory.
 
-## When it is wrong
-Where the host reads the memory next, the wait only moves.
+## When it does not apply
+If the host reads the memory next, the wait only moves.
 """
 
 from __future__ import annotations
@@ -36,9 +38,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the calls to keep as evidence.
-        least: percent of the time looked at that they must be able to cost.
+        selection: the part to use.
+        rows: maximum number of calls kept as evidence.
+        least: percent of the judged time that they must be able to cost.
     """
     gpus(report, selection)
     needed(report, selection)

@@ -1,26 +1,32 @@
 """The training waits for its data.
 
 ## What it looks for
-Threads that step (NVTX ranges such as `step`) or launch kernels, and wait for the next batch: in NVTX ranges called so
-(`enumerate(DataLoader)…`, `data loading`, `next batch`, `wait for batch` and the like; `load` where at least every second step has one),
-or in the queues of DataLoader, `multiprocessing`
-and `queue`, where calls of the C library were recorded with stacks, or Python was sampled (there, what a DataLoader without workers
-loads itself counts, too). At least three times, and together, the longest aside, more than 5 %
-of the time from the first to the last. Where no thread of the run steps or launches, a main thread counts that computes between its waits
-while other threads or processes provide the data. Workers of pools, DataLoader's among them, and what coordinates them wait for work:
-they never count.
+Threads that run steps (NVTX ranges such as `step`) or launch kernels, and wait for the next batch.
+Waits are NVTX ranges with a matching name (`enumerate(DataLoader)…`, `data loading`, `next batch`,
+`wait for batch` and similar; `load` if at least every second step has one), or waits in the queues
+of DataLoader, `multiprocessing` and `queue`. The queues need C library calls with stacks, or Python
+samples; with samples, loading in a DataLoader without workers counts, too. There must be at least
+three waits, and together, without the longest, they must take more than 5 % of the time from the
+first to the last.
+
+If no thread of the run has steps or launches, a main thread counts that computes between its waits
+while other threads or processes provide the data. Worker threads of pools, including DataLoader's,
+and their coordinators wait for work: they never count.
 
 ## Why it costs time
-The step cannot begin without its data. While it waits, the GPU finishes what it has and then has nothing to do.
+A step cannot begin without its data. While it waits, the GPU finishes its queued work and becomes
+idle.
 
 ## What to do
-More workers (`num_workers`) that read and decode ahead (`prefetch_factor`, `persistent_workers=True`), `pin_memory=True`; cheaper
-decoding, or decoding on the GPU (DALI, nvImageCodec); fewer and larger files; keep what fits into memory. In the main process
-(`num_workers=0`) loading cannot overlap with anything.
+Use more workers (`num_workers`) that load ahead (`prefetch_factor`, `persistent_workers=True`), and
+`pin_memory=True`. Make decoding cheaper, or decode on the GPU (DALI, nvImageCodec). Use fewer and
+larger files, and keep in memory what fits. In the main process (`num_workers=0`), loading cannot
+overlap with anything.
 
-## When it is wrong
-Where the first batch of each epoch is what takes long: then the workers' start is the cost (`persistent_workers`). Where a range with
-such a name holds more than loading. Where a GPU still has work while the thread waits, nothing is lost: that part is not in the estimate.
+## When it does not apply
+If only the first batch of each epoch is slow: the cost is the start of the workers
+(`persistent_workers`). If a range with such a name contains more than loading. If a GPU still has
+work while the thread waits, that part is not in the estimate.
 """
 
 from __future__ import annotations
@@ -45,9 +51,9 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
 
     Args:
         report: the report.
-        selection: which part of it.
-        least: percent of the time, from the first to the last wait, that they must take.
-        times: how many waits there must be.
+        selection: the part to use.
+        least: percent of the time from the first to the last wait that they must take.
+        times: minimum number of waits.
     """
     if not any(report.tables[table] for table in ("nvtx_ranges", "osrt", "samples")):
         raise MissingData(
@@ -77,7 +83,8 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
                 subject=waiting.names[0],
                 title=f"{capital(name)} waited for data {counted(len(waiting.rows), 'time')}, {duration(waiting.cover.total)} in all",
                 cause=cause,
-                fix="Load ahead: more workers, with prefetching; make loading cheaper; keep what is needed again.",
+                fix="Load ahead: more workers, with prefetching; make loading cheaper; keep data "
+                "that is needed again.",
                 evidence=most(waiting.rows),
                 occurrences=len(waiting.rows),
                 bound=ceiling(report, selection, waiting.cover),

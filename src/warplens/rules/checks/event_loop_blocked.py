@@ -1,24 +1,23 @@
 """Callbacks that block asyncio's event loop for a long time.
 
 ## What it looks for
-Callbacks and steps of tasks in which the thread of an event loop was for 100 ms or more without a
-return to the loop, in all for more than 5 % of the time that is looked at. Where one callback alone
-was ever seen on the loop, nothing else may have had to wait: then nothing is found, unless the loop
-was blocked more than once. Imports do not count. Needs samples of Python; that of uvloop cannot be
-seen.
+Callbacks and task steps that kept the thread of an event loop for 100 ms or more without a return
+to the loop, and for more than 5 % of the judged time in total. If only one callback was ever seen
+on the loop, nothing else may have had to wait: then the loop must have been blocked more than once.
+Imports do not count. Needs Python samples. Callbacks of uvloop are invisible.
 
 ## Why it costs time
-One thread does everything that the loop does. While a callback computes, sleeps or waits for an
-answer, no other task goes on: connections are not accepted, answers not read, timers late.
+One thread does all the work of the loop. While a callback computes, sleeps or waits for a reply, no
+other task continues: connections are not accepted, replies not read, timers late.
 
 ## What to do
-`await asyncio.to_thread(function)` or `loop.run_in_executor` for what computes or blocks, a process
-pool for what holds the GIL; a library that awaits (`asyncio.sleep`, `httpx.AsyncClient`, an
-asynchronous driver of the database) instead of one that blocks; `await asyncio.sleep(0)` in long
-loops. `asyncio.run(main(), debug=True)` logs such callbacks.
+Move blocking or computing code off the loop with `await asyncio.to_thread(function)` or
+`loop.run_in_executor`, and code that holds the GIL into a process pool. Replace blocking libraries
+by asynchronous ones (`asyncio.sleep`, `httpx.AsyncClient`, an asynchronous database driver). Put
+`await asyncio.sleep(0)` into long loops. `asyncio.run(main(), debug=True)` logs such callbacks.
 
-## When it is wrong
-Where nothing else has to be done meanwhile. Where one function is called in many callbacks without
+## When it does not apply
+If the loop has nothing else to do during that time. If one function runs in many callbacks without
 a pause between them, samples may take them for one.
 """
 
@@ -64,9 +63,9 @@ def check(report: Report, selection: Selection, *, longest: float = 100, least: 
 
     Args:
         report: the report.
-        selection: which part of it.
-        longest: ms that the loop may be kept.
-        least: percent of the time looked at that it must be kept in all.
+        selection: the part to use.
+        longest: ms that the loop may be blocked.
+        least: percent of the judged time that it must be blocked in total.
     """
     code, threads = python_time(report, selection)
     begin, end = edges(report, selection)
@@ -179,7 +178,7 @@ def _waiting(report: Report, selection: Selection, callback: _Callback, cover: C
     Tasks that await the blocking one wait in any case.
     """
     if not report.tables["task_samples"]:
-        return "No other task of this loop went on meanwhile."
+        return "No other task of this loop ran during that time."
     where = f"state <> 'running' AND NOT \"outer\" AND thread = {callback.thread}"
     others = rows(report, selection, "number, task", table="task_samples", where=where)
     # a row lasts until the tick that saw something else, which may be late
@@ -191,9 +190,10 @@ def _waiting(report: Report, selection: Selection, callback: _Callback, cover: C
         if kept
     }
     if not names:
-        return "No other task of the loop was seen meanwhile."
+        return "No other task of the loop was sampled during that time."
     shown = list(dict.fromkeys(names.values()))
-    return f"{counted(len(names), 'other task')} could not go on meanwhile: {', '.join(shown[:3])}{', …' if len(shown) > 3 else ''}."
+    more = ", …" if len(shown) > 3 else ""
+    return f"{counted(len(names), 'other task')} had to wait: {', '.join(shown[:3])}{more}."
 
 
 def _finding(function: str, callback: _Callback, cover: Cover, bound: int, waiting: str) -> Finding:
@@ -206,7 +206,8 @@ def _finding(function: str, callback: _Callback, cover: Cover, bound: int, waiti
         subject=function,
         title=f"{function} blocked the event loop {counted(len(callback.stretches), 'time')}, {duration(cover.total)} in all",
         cause=f"{cause} {waiting}",
-        fix="Move what blocks into a thread (asyncio.to_thread) or a process, or await a library that does not block.",
+        fix="Move the blocking code into a thread (asyncio.to_thread) or a process, or use an "
+        "asynchronous library.",
         evidence=most(
             Evidence(
                 table="samples",

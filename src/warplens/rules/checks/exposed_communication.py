@@ -1,27 +1,27 @@
 """Communication between GPUs that no computation hides.
 
 ## What it looks for
-Kernels of communication (NCCL, RCCL, NVSHMEM, …, by name, and those that the framework calls collectives)
-while no other kernel ran on the same GPU. It says of which operations, and with named steps how much it is in
-a step. With several ranks in the report it parts the time in which a kernel waited for the last rank to come
-from that in which data could move.
+Communication kernels (NCCL, RCCL, NVSHMEM, …, by name, and those that the framework calls
+collectives) during which no other kernel ran on the same GPU. The finding names the operations and,
+with named steps, the time per step. With several ranks in the report it separates waiting for the
+last rank from data transfer.
 
 ## Why it costs time
-A GPU that only communicates computes nothing: more ranks then win less than they cost. Kernels of
-communication keep the GPU busy, so that its utilization looks fine.
+A GPU that only communicates computes nothing: more ranks then gain less than they cost.
+Communication kernels keep the GPU busy, so that its utilization looks good.
 
 ## What to do
-Start it earlier and go on computing: DDP reduces gradients in buckets while the backward pass goes on
-(`bucket_cap_mb`, `static_graph=True`); FSDP gathers the next layer ahead (`forward_prefetch`,
-`backward_prefetch`, `limit_all_gathers`); `async_op=True` and `wait()` only where the result is needed;
-experts and tensor parallel layers in chunks. Communicate less: accumulate gradients under `no_sync()`, send
-bfloat16, put tensor parallel ranks on one node. Where ranks wait for the last one, balance their work: see
-`collective_skew`.
+Start communication earlier and keep computing. DDP reduces gradients in buckets during the backward
+pass (`bucket_cap_mb`, `static_graph=True`). FSDP gathers the next layer ahead (`forward_prefetch`,
+`backward_prefetch`, `limit_all_gathers`). Use `async_op=True`, and call `wait()` only when the
+result is needed. Divide experts and tensor parallel layers into chunks. Communicate less:
+accumulate gradients under `no_sync()`, send bfloat16, put tensor parallel ranks on one node. If
+ranks wait for the last one, balance their work: see `collective_skew`.
 
-## When it is wrong
-Where nothing can be computed meanwhile, because all of it needs the result. Kernels that overlap share
-multiprocessors and bandwidth, so that both take longer: what is expected does not count that. A report of
-one rank cannot distinguish waiting from data transfer.
+## When it does not apply
+If all of the computation needs the result first. Overlapping kernels share multiprocessors and
+bandwidth, so that both take longer: the estimate ignores that. A report of one rank cannot
+distinguish waiting from data transfer.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the operations to keep as evidence.
-        least: percent of the time looked at that communication must be exposed.
+        selection: the part to use.
+        rows: maximum number of operations kept as evidence.
+        least: percent of the judged time in which communication must be exposed.
     """
     devices = gpus(report, selection)
     names = (
@@ -89,7 +89,10 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         .to_pylist()
     )
     known = [quoted(name) for name in names if class_of(name) == "communication"]
-    condition = f"(demangled::VARCHAR IN ({', '.join(known) or 'NULL'}) OR id IN (SELECT kernel FROM collectives WHERE kernel IS NOT NULL))"
+    condition = (
+        f"(demangled::VARCHAR IN ({', '.join(known) or 'NULL'}) OR id IN (SELECT kernel FROM "
+        "collectives WHERE kernel IS NOT NULL))"
+    )
     late, last = _late(report, selection)
     exposed = [
         part
@@ -176,7 +179,10 @@ def _finding(
             # 1, is the current one, and -1 is before the first.
             step = int(np.searchsorted(numbered, row["start"], "right")) - 1
             where = f"{part.gpu.label}, step {step}" if step >= 0 else part.gpu.label
-            text = f"{_operation(row)} on {where}: {duration(each)} of {duration(row['end'] - row['start'])} not hidden"
+            text = (
+                f"{_operation(row)} on {where}: {duration(each)} of "
+                f"{duration(row['end'] - row['start'])} not hidden"
+            )
             evidence.append(
                 Evidence(
                     table="kernels",
@@ -237,13 +243,16 @@ def _operation(row: dict[str, Any]) -> str:
 def _advice(operation: str) -> str:
     plain = operation.lower().replace("_", "")
     if "allreduce" in plain:
-        return "Reduce while the backward pass goes on (DDP's buckets), less often (no_sync while gradients accumulate), or in bfloat16."
+        return "Reduce during the backward pass (DDP's buckets), less often (no_sync), or in bfloat16."
     if "gather" in plain or "scatter" in plain:
         return (
             "Gather the next layer ahead (FSDP: forward_prefetch, backward_prefetch), larger layers in a "
             "unit, or shard over fewer ranks."
         )
-    return "Start it earlier and compute meanwhile (async_op=True, wait where the result is needed), in chunks where all waits for it."
+    return (
+        "Start it earlier and compute during it (async_op=True; wait only for the result), in "
+        "chunks if everything waits for it."
+    )
 
 
 def _steps(report: Report, selection: Selection, process: int) -> Int64Array:

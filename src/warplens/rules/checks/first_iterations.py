@@ -1,22 +1,25 @@
 """The first steps take much longer than later steps and distort the averages.
 
 ## What it looks for
-Training steps (NVTX ranges such as `step` or `iteration`, or PyTorch's `ProfilerStep#N`), at least five. The first ones that take more
-than 1.5 times what is usual later (the median of the later half), where with them the mean is more than 5 % too high. The finding names
-the host work that took longer in them than usual.
+Training steps (NVTX ranges such as `step` or `iteration`, or PyTorch's `ProfilerStep#N`), at least
+five. The first steps count while they take more than 1.5 times the usual length, which is the
+median of the later half. They are reported if they raise the mean by more than 5 %. The finding
+names the host work that took longer than usual.
 
 ## Why it costs time
-In the first steps libraries are loaded, kernels compiled (JIT, torch.compile, Triton) and tried out (cuDNN's autotuning), modules
-imported, memory taken from the driver, caches filled. That happens once. In figures over the whole run it looks as if it happened all the
-time.
+The first steps load libraries, compile kernels (JIT, torch.compile, Triton), try kernels (cuDNN's
+autotuning), import modules, allocate memory from the driver and fill caches. That happens once, but
+figures over the whole run spread it over all steps.
 
 ## What to do
-Leave the first steps out of what you compare: `--delay`, `--capture-range=nvtx`, `--filter-time`, or PyTorch's `schedule(wait, warmup,
-active)`. Where start-up itself matters: keep compiled kernels (`TORCHINDUCTOR_CACHE_DIR`, `TRITON_CACHE_DIR`, `CUDA_CACHE_PATH`), load
-modules eagerly where the first requests matter (`CUDA_MODULE_LOADING=EAGER`).
+Leave the first steps out of comparisons: `--delay`, `--capture-range=nvtx`, `--filter-time`, or
+PyTorch's `schedule(wait, warmup, active)`. If start-up itself matters, keep compiled kernels
+(`TORCHINDUCTOR_CACHE_DIR`, `TRITON_CACHE_DIR`, `CUDA_CACHE_PATH`), and load modules eagerly if the
+first requests matter (`CUDA_MODULE_LOADING=EAGER`).
 
-## When it is wrong
-Where the first steps do other work, such as a longer warm-up of the data. Where steps grow shorter by design.
+## When it does not apply
+If the first steps do other work, such as a longer warm-up of the data. If steps become shorter by
+design.
 """
 
 from __future__ import annotations
@@ -46,10 +49,10 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        longer: how many times as long as usual a first step must be.
-        least: percent that the mean must be too high.
-        fewest: how many steps there must be.
+        selection: the part to use.
+        longer: length of a first step divided by the usual length.
+        least: percent by which the mean must be too high.
+        fewest: minimum number of steps.
     """
     known = steps(report, selection)
     of = numbers(known, "process")

@@ -1,26 +1,29 @@
 """Long pauses of Python's garbage collector.
 
 ## What it looks for
-Collections that each took longer than 10 ms, where together they take more than 2 % of the time that is
-looked at. Where there is a GPU, only while it had nothing to do. What freeing objects takes (0.5 us each)
-does not count, nor does time in which the collecting thread had no CPU, nor do pauses outside of all NVTX
-ranges, where a process has ranges.
+Collections that each took longer than 10 ms and together more than 2 % of the judged time. If there
+is a GPU, they count only while it was idle. The time to free objects (0.5 us each) does not count,
+nor time in which the collecting thread had no CPU. If a process has NVTX ranges, pauses outside of
+all ranges do not count.
 
 ## Why it costs time
-A collection holds the GIL: every thread of Python stands still until it is over. The thread that launches work for the GPU is one of
-them, so the GPU runs dry. A collection of generation 2 looks at every object that is alive, garbage or not: with millions of them, which
-a data set or a large model easily has, it takes a tenth of a second and more.
+A collection holds the GIL: all Python threads wait until it is over, including the thread that
+launches GPU work. A collection of generation 2 visits every living object. With millions of them,
+common in data sets and large models, it takes a tenth of a second and more.
 
 ## What to do
-The finding names what its rows call for. Where pauses of generation 2 are as long at the end as at the begin, the heap was built before:
-call `gc.freeze()` when everything is loaded, and what is alive then is not looked at any more. Where they grow, the heap grows while the
-program runs, and `gc.freeze()` at the start wins nothing: raise the thresholds (`gc.set_threshold(50_000, 50, 1000)`), which wins a part,
-or `gc.disable()` and collect where a pause hurts nobody, in all ranks at the same step, which wins all. Both cost memory: garbage in
-cycles stays until the next collection. Leave out calls of `gc.collect()` in the loop.
+The finding names the fix for its case. If pauses of generation 2 are as long at the end as at the
+start, the heap was built before: call `gc.freeze()` when everything is loaded, and later
+collections skip these objects. If pauses grow, the heap grows during the run, and `gc.freeze()` at
+the start saves nothing. Then raise the thresholds (`gc.set_threshold(50_000, 50, 1000)`), which
+saves a part. Or call `gc.disable()` and collect when a pause does no harm, in all ranks at the same
+step, which saves everything. Both cost memory: garbage in cycles stays until the next collection.
+Remove calls of `gc.collect()` from the loop.
 
-## When it is wrong
-Where a GPU has enough work in its queues for the pause: then nothing is found. Where the program makes cyclic garbage faster than memory
-lasts: then collections are necessary, and only their visits to live objects can be saved.
+## When it does not apply
+If the program makes cyclic garbage faster than memory lasts: collections are necessary, and only
+the visits to living objects can be saved. If a GPU has enough queued work for the pause, there is
+no finding.
 """
 
 from __future__ import annotations
@@ -51,9 +54,9 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
 
     Args:
         report: the report.
-        selection: which part of it.
-        longest: pauses count that last longer than this, ms.
-        least: percent of the time looked at that they must take.
+        selection: the part to use.
+        longest: ms; shorter pauses do not count.
+        least: percent of the judged time that they must take.
     """
     needed(report, selection, "gc", what="Python garbage collection data", source="gc")
     long = f'"end" - "start" > {round(longest * 1e6)}'
@@ -153,21 +156,26 @@ def _advice(report: Report, selection: Selection) -> str:
     first, last = (float(np.median(some)) for some in (pauses[:third], pauses[-third:]))
     if len(pauses) < _ENOUGH or last < _GROWS * first:
         return (
-            "Call gc.freeze() when everything is loaded: what is alive then is not looked at any more. Or raise the thresholds of the "
-            "collector, or collect where a pause hurts nobody."
+            "Call gc.freeze() when everything is loaded: later collections skip these objects. Or "
+            "raise the thresholds of the collector, or collect when a pause does no harm."
         )
     freed = int(numbers(everything, "collected")[process == worst].sum())
     return (
-        f"The heap grows while the program runs (pauses of generation 2: {duration(round(first))} at first, {duration(round(last))} at the "
-        f"end): gc.freeze() at the start does not help. gc.disable(), with gc.collect() where a pause hurts nobody, wins all of it; higher "
-        f"thresholds ({_THRESHOLDS}) win a part. The price is memory: {_price(freed)}"
+        f"The heap grows while the program runs (pauses of generation 2: {duration(round(first))} "
+        f"at first, {duration(round(last))} at the "
+        "end): gc.freeze() at the start does not help. gc.disable(), with gc.collect() when a pause "
+        f"does no harm, saves all of it; higher thresholds ({_THRESHOLDS}) save a part. The price is "
+        f"memory: {_price(freed)}"
     )
 
 
 def _price(freed: int) -> str:
     if not freed:
         return "garbage in cycles stays, but these collections freed none."
-    return f"garbage in cycles stays until then; these collections freed {counted(freed, 'object')}, {size(freed * _OBJECT)} or more."
+    return (
+        f"garbage in cycles stays until then; these collections freed {counted(freed, 'object')}, "
+        f"{size(freed * _OBJECT)} or more."
+    )
 
 
 def _in_the_work(report: Report, selection: Selection, pauses: list[dict[str, Any]]) -> list[dict[str, Any]]:

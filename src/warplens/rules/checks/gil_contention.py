@@ -1,24 +1,27 @@
 """Python threads that wait for the GIL.
 
 ## What it looks for
-Threads for whose holds of the global lock others waited for more than 5 % of the time that is looked at. Where there is a GPU, or the
-program has steps: only waits of the thread that launches, or steps, count.
+Threads that held the global lock while others waited for it, for more than 5 % of the judged time.
+If there is a GPU, or the program has steps, only waits of the thread that launches or runs the
+steps count.
 
 ## Why it costs time
-One thread at a time runs Python. A thread that wants the lock waits until its holder releases it: after 5 ms (the switch
-interval) where that runs
-Python, but as long as it takes where it is in C code that does not release the lock. Each wait delays what the thread does next,
-launching work for the GPU among it.
+Only one thread at a time runs Python. A thread that wants the lock waits until the holder releases
+it: 5 ms (the switch interval) if the holder runs Python, but until the end of the call if it is in
+C code that keeps the lock. Each wait delays the next work of the waiting thread, such as launches
+for the GPU.
 
 ## What to do
-Long holds: let the C code release the lock (`Py_BEGIN_ALLOW_THREADS`, `nogil` in Cython, `py::gil_scoped_release` in pybind11,
-`ctypes.CDLL` instead of `PyDLL`). Many short ones: move that thread's work into a process (`num_workers` of a DataLoader,
-`multiprocessing`), or into NumPy and the like, which release it. Threads beside an event loop (endpoints of FastAPI that are `def`, not
-`async def`; `run_in_executor`): make short handlers `async def`, so that no call goes to a thread and back.
+Long holds: let the C code release the lock (`Py_BEGIN_ALLOW_THREADS`, `nogil` in Cython,
+`py::gil_scoped_release` in pybind11, `ctypes.CDLL` instead of `PyDLL`). Many short holds: move that
+thread's work into a process (`num_workers` of a DataLoader, `multiprocessing`), or into libraries
+that release the lock, such as NumPy. Threads beside an event loop (FastAPI endpoints with `def`
+instead of `async def`; `run_in_executor`): make short handlers `async def`, so that no call moves
+to a thread and back.
 
-## When it is wrong
-Where the threads that wait have nothing urgent to do. Where there are fewer CPUs than threads: without the lock they would wait for a
-CPU.
+## When it does not apply
+If the waiting threads have nothing urgent to do. If there are fewer CPUs than threads: without the
+lock they would wait for a CPU.
 """
 
 from __future__ import annotations
@@ -51,8 +54,8 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
 
     Args:
         report: the report.
-        selection: which part of it.
-        least: percent of the time looked at that others must have waited for it.
+        selection: the part to use.
+        least: percent of the judged time that others must have waited for it.
     """
     needed(report, selection, "gil", what="Python GIL data", source="gil")
     begin, end = edges(report, selection)
@@ -140,13 +143,23 @@ def _finding(
         duration(int(lengths[holds.within(holds.start, holds.end) > 0].max())) if len(inside) else "0 ns"
     )
     if in_long * 2 > waits.total:
-        kind = f"It holds the lock for up to {longest} at a time. Python would let go after 5 ms: this is C code that keeps the lock."
-        fix = "Release the lock in that C code (Py_BEGIN_ALLOW_THREADS, nogil, gil_scoped_release, CDLL instead of PyDLL)."
-    elif loop:
-        kind = "An event loop and the threads that it gives its calls to hand the lock to each other: each call waits for it twice."
+        kind = (
+            f"It holds the lock for up to {longest} at a time. Python code would release it after "
+            "5 ms: this is C code that keeps the lock."
+        )
         fix = (
-            "Make short handlers `async def` (endpoints of FastAPI, Starlette) or call them on the loop: no thread, no hand-over. What "
-            "blocks stays in a thread; what computes for long goes into another process; more server processes use more CPUs."
+            "Release the lock in that C code (Py_BEGIN_ALLOW_THREADS, nogil, gil_scoped_release, "
+            "CDLL instead of PyDLL)."
+        )
+    elif loop:
+        kind = (
+            "An event loop and the threads that it gives its calls to hand the lock to each other: "
+            "each call waits for it twice."
+        )
+        fix = (
+            "Make short handlers `async def` (endpoints of FastAPI, Starlette) or call them on the "
+            "loop: no thread, no hand-over. Keep blocking code in a thread, and move long "
+            "computations into another process; more server processes use more CPUs."
         )
     else:
         kind = (

@@ -1,18 +1,21 @@
 """Long gaps in which a GPU was idle.
 
 ## What it looks for
-For each GPU of each process, stretches without any operation between its first and its last one that are longer than 500 ms. Time that the
-recording or the driver itself took (the table `overhead`) does not count. The same as nsys's rule of this name.
+For each GPU of each process, gaps longer than 500 ms between its first and its last operation. Time
+that the recording or the driver itself took (table `overhead`) does not count. Identical to nsys's
+rule of this name.
 
 ## Why it costs time
-The GPU is what is paid for, and in these stretches nobody used it.
+The GPU is the expensive part of the machine, and nothing used it during these gaps.
 
 ## What to do
-Find out what the host did meanwhile: the rule `gpu_waits_for_cpu` says it, for much shorter gaps too. Typical are loading of data, writing
-of checkpoints, evaluation on the host, compilation.
+Find out what the host did in the gaps: the rule `gpu_waits_for_cpu` shows it, for much shorter
+gaps, too. Typical causes are data loading, writing of checkpoints, evaluation on the host, and
+compilation.
 
-## When it is wrong
-Where the program had nothing for the GPU to do, e.g. a server between requests, or where another process used the GPU meanwhile.
+## When it does not apply
+If the program had no work for the GPU, e.g. a server between requests. If another process used the
+GPU during the gaps.
 """
 
 from __future__ import annotations
@@ -36,9 +39,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, gap: float = 
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the gaps to keep as evidence.
-        gap: how long a gap must be, ms.
+        selection: the part to use.
+        rows: maximum number of gaps kept as evidence.
+        gap: minimum length of a gap, ms.
     """
     findings = []
     for gpu in gpus(report, selection):
@@ -56,9 +59,11 @@ def check(report: Report, selection: Selection, *, rows: int = 50, gap: float = 
             subject=gpu.label,
             title=f"{gpu.label} did nothing for {duration(lost)}, in {counted(len(start), 'long gap')}",
             cause=f"Between its first and its last operation, which are {duration(whole)} apart, it had nothing to do in {len(start):,} "
-            f"stretches of more than {duration(gap * 1e6)}: {percent(lost / whole, 1)} of the time. The longest is "
+            f"stretches of more than {duration(gap * 1e6)}: {percent(lost / whole, 1)} of the "
+            "time. The longest is "
             f"{duration(int((end - start).max()))}.",
-            fix="Look at what the host did in these gaps: `warplens analyze -r gpu_waits_for_cpu`, or record with --sample=process-tree "
+            fix="Find out what the host did in these gaps: `warplens analyze -r gpu_waits_for_cpu`, "
+            "or record with --sample=process-tree "
             "and NVTX ranges.",
             evidence=most((gpu.gap(int(start[place]), int(end[place])) for place in order), rows),
             occurrences=len(start),

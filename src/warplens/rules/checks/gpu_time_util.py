@@ -1,19 +1,23 @@
 """Parts of the run in which a GPU was busy for less than half of the time.
 
 ## What it looks for
-For each GPU of each process, the time from its first to its last operation is cut into 30 equal chunks. The use of a chunk is the sum of
-what its operations took in it, the recording's own overhead included, so that it may exceed 100 % where operations run at once. Chunks
-below 50 % are reported, neighbours as one. The same as nsys's rule of this name.
+For each GPU of each process, the time from its first to its last operation, divided into 30 equal
+chunks. The use of a chunk is the sum of its operations' durations, including the recording's own
+overhead: it may exceed 100 % if operations overlap. Chunks below 50 % are reported, adjacent ones
+together. Identical to nsys's rule of this name.
 
 ## Why it costs time
-The GPU is what is paid for. The cost stated is the time in these chunks in which it did nothing at all.
+The GPU is the expensive part of the machine. The stated cost is the time in these chunks in which
+it was idle.
 
 ## What to do
-Look at what the host did there: the rules `gpu_waits_for_cpu`, `data_loader`, `small_kernels` and `unneeded_sync` name the usual reasons.
+Find out what the host did in these chunks: the rules `gpu_waits_for_cpu`, `data_loader`,
+`small_kernels` and `unneeded_sync` name the usual causes.
 
-## When it is wrong
-Use of time only is looked at: a kernel on one of 132 multiprocessors counts like one on all, and a tiny copy like either. A GPU that looks
-busy may still be badly used; look at its metrics. Where another process uses the GPU, or the program has nothing to do, nothing is lost.
+## When it does not apply
+If another process uses the GPU, or the program has no work for it, nothing is lost. The rule only
+measures time: a kernel on one of 132 multiprocessors counts like one on all, and so does a tiny
+copy. A GPU that looks busy may still be badly used: check its metrics.
 """
 
 from __future__ import annotations
@@ -43,9 +47,9 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many stretches to keep as evidence.
-        chunks: into how many the time is cut.
+        selection: the part to use.
+        rows: maximum number of stretches kept as evidence.
+        chunks: number of equal chunks.
         threshold: percent of use below which a chunk is reported.
     """
     findings = []
@@ -97,8 +101,10 @@ def check(
             subject=gpu.label,
             title=f"{gpu.label} was in use for {percent(used[low].sum() / max(part, 1))} of {duration(part)}",
             cause=f"In {int(low.sum())} of {chunks} equal chunks of the time from its first to its last operation ({duration(whole)}) the "
-            f"GPU was in use for less than {threshold:g} % of the time; it did nothing at all for {duration(lost)} in them.",
-            fix="Look at what the host did then: the rules gpu_waits_for_cpu, data_loader, small_kernels and unneeded_sync name the usual "
+            f"GPU was in use for less than {threshold:g} % of the time; it did nothing at all for "
+            f"{duration(lost)} in them.",
+            fix="Find out what the host did then: the rules gpu_waits_for_cpu, data_loader, "
+            "small_kernels and unneeded_sync name the usual "
             "reasons.",
             evidence=tuple(sorted(stretches, key=lambda row: (row.start - row.end, row.start))[:rows]),
             occurrences=len(stretches),

@@ -1,29 +1,34 @@
 """The GPU is idle because the host launches late; names the work that delayed the host.
 
 ## What it looks for
-Gaps on each GPU of more than 20 us that ended with a launch which the host made late (cause `host-bound` of `gpu_utilization`; time in
-calls that wait for the GPU is not in it, nor gaps between kernels that are launched as fast as the host can). Each gap is divided among
-what the launching thread did in it: a pause of the garbage collector, a wait for the GIL, a call of CUDA, an import, a call of the C
-library, an NVTX range, operation or function of Python that began or ended in it, what samples saw, or, where nothing else is known, the
-range around it. A finding for each of these that takes more than 2 % of the time that is looked at. Ranges and operations whose names
-differ in numbers alone (`block.0`, `block.1`) are one thing, `block.#`. What takes less each is one finding that names the largest.
+Gaps of more than 20 us on each GPU that ended with a late launch (cause `host-bound` of
+`gpu_utilization`). Time in calls that wait for the GPU does not count, nor gaps between kernels
+that the host launches at full speed. Each gap is divided among the activities of the launching
+thread during it: a pause of the garbage collector, a wait for the GIL, a CUDA call, an import, a C
+library call, an NVTX range, operation or Python function that began or ended in the gap, or
+functions that samples saw. If nothing else is known, it is the range around the gap.
+
+Each activity that takes more than 2 % of the judged time is a finding. Smaller ones are combined
+into one finding that names the largest. Ranges and operations whose names differ only in numbers
+(`block.0`, `block.1`) count as one, `block.#`.
 
 ## Why it costs time
-The GPU works only as fast as the host tells it what to do. Each of these gaps is time in which it could have worked.
+The GPU works only as fast as the host launches. It could have worked during each of these gaps.
 
 ## What to do
-Take what fills the gaps out of the way: off the launching thread, ahead of time, or less often. Many gaps filled by the framework's own
-operations: torch.compile or CUDA graphs, so that fewer launches are needed.
+Move the work in the gaps off the launching thread, do it ahead of time, or do it less often. If the
+framework's own operations fill many gaps, torch.compile or CUDA graphs reduce the number of
+launches.
 
-## When it is wrong
-Where the GPU had no work to do because there was none, e.g. a server between requests. Where the host itself waited for another process.
-Where a profiler made the host slow: see `profiler_overhead`.
+## When it does not apply
+If the program had no work for the GPU, e.g. a server between requests. If the host itself waited
+for another process. If a profiler made the host slow: see `profiler_overhead`.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -50,23 +55,28 @@ from warplens.analysis.cpu.culprits import (
 from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct
 from warplens.analysis.gpu.idle import idle
-from warplens.analysis.intervals import Cover, union
+from warplens.analysis.intervals import Cover
 from warplens.arrays import Int32Array, Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration, percent
 from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence, Finding, Without, most
+from warplens.rules.captures import first_graphs
 from warplens.rules.gpus import gpus
 from warplens.rules.hosts import edges, numbers, rows, threads
 from warplens.rules.hosts import idle as gpu_idle
+from warplens.rules.launches import fewer_launches
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 IDLE = ("host-bound", "head")
+_SLOW_LAUNCH = 50_000_000  # ns: a launch takes some us; the first one of a kernel may load or compile it
 _REST = "place"  # what takes little each, put together
 _FEW = 0.05  # of the launches of a thread: a line with so few of them launches nothing; samples are off by a tick
+# The name of a row of python_calls as `pieces` has it: `step (train.py)`.
+_CALLED = "name || coalesce(' (' || regexp_extract(file, '[^/]*$') || ')', '')"
 _WORK = (
     API,
     RANGE,
@@ -75,18 +85,22 @@ _WORK = (
     NATIVE,
 )  # what the program did, where the other kinds say what kept it from that
 _ADVICE = {
-    GC: "gc.freeze() after start-up, or collect where it hurts nobody: see gc_pauses.",
+    GC: "gc.freeze() after start-up, or collect when it does no harm: see gc_pauses.",
     GIL: "Another thread held Python's lock: see gil_contention.",
-    API: "Call it less often or ahead of time: memory from a pool, modules loaded before the loop, launches together in a CUDA graph.",
+    API: "Call it less often or ahead of time: memory from a pool, modules loaded before the loop, "
+    "launches together in a CUDA graph.",
     IMPORT: "Import at the top of the program.",
     OS: "Take this call off the launching thread, or make it ahead of time.",
-    CPU: "Too many threads for the CPUs: fewer workers, OMP_NUM_THREADS, or pin the launching thread to separate CPUs.",
+    CPU: "Too many threads for the CPUs: fewer workers, OMP_NUM_THREADS, or pin the launching "
+    "thread to separate CPUs.",
     RANGE: "Do this part ahead of time, in another thread, or on the GPU.",
-    OP: "The framework itself is what takes so long: torch.compile, CUDA graphs, larger batches.",
+    OP: "Reduce the framework's own overhead: torch.compile, CUDA graphs, larger batches.",
     FUNCTION: "Do this ahead of time, in another thread, or on the GPU.",
     NATIVE: "Do this ahead of time, in another thread, or on the GPU.",
-    _REST: "The host launches slowly everywhere: fewer and larger kernels (torch.compile, CUDA graphs, larger batches) keep the GPU busy.",
-    UNKNOWN: "Record more to see it: --sample=process-tree --python-sampling=true, -t nvtx,cuda,osrt,gc,gil, and NVTX ranges.",
+    _REST: "The host launches slowly everywhere: fewer and larger kernels (torch.compile, CUDA "
+    "graphs, larger batches) keep the GPU busy.",
+    UNKNOWN: "Record more to see it: --sample=process-tree --python-sampling=true, -t "
+    "nvtx,cuda,osrt,gc,gil, and NVTX ranges.",
 }
 
 
@@ -103,23 +117,27 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        gap: how long gaps must be, us.
-        least: percent of the time looked at that something must take; what takes less is put together.
-        share: percent of all such time that a function, range or call must take to be a separate finding.
-        most_of: how many findings there are of one thing each.
+        selection: the part to use.
+        gap: minimum length of a gap, us.
+        least: percent of the judged time that an activity must take; smaller ones are combined.
+        share: percent of all such time that a function, range or call must take to be a separate
+            finding.
+        most_of: maximum number of separate findings.
     """
     gpus(report, selection)  # says what is missing
     if not report.tables["cuda_api"]:
         raise MissingData(f"does not contain CUDA API data{selection.place(report)}.")
     gaps = idle(report, selection, longer_than=round(gap * 1000))
-    gaps = gaps.filter(
-        pc.and_(
-            pc.equal(pc.cast(gaps.column("cause"), pa.string()), "host-bound"),
-            pc.is_valid(gaps.column("thread")),
-        )
+    gaps = gaps.filter(pc.is_valid(gaps.column("thread")))
+    cause = pc.cast(gaps.column("cause"), pa.string())
+    gaps = pa.concat_tables(
+        [
+            gaps.filter(pc.equal(cause, "host-bound")),
+            _slow_launches(report, gaps.filter(pc.equal(cause, "launch-bound"))),
+        ]
     )
-    stretches = _stretches(gaps)
+    captured = {first.process: Cover([first.begin], [first.end]) for first in first_graphs(report, selection)}
+    stretches = _stretches(gaps, captured)
     if not stretches.num_rows:
         return []
     parts = pieces(report, stretches)
@@ -222,21 +240,37 @@ def _common(several: Sequence[tuple[Int64Array, str, str]], group: str) -> str:
     return kinds.pop() if len(kinds) == 1 else group
 
 
-def _stretches(gaps: pa.Table) -> pa.Table:
-    """Return when each thread was late for any of its GPUs.
+def _slow_launches(report: Report, gaps: pa.Table) -> pa.Table:
+    """Return the gaps in which a call that launches lasted long, up to its end."""
+    start, end = numbers(gaps, "start"), numbers(gaps, "end")
+    gaps = gaps.filter(pa.array(end - start > _SLOW_LAUNCH))
+    ids = ", ".join(map(str, gaps.column("api").to_pylist())) or "NULL"
+    ends = report.sql(f'SELECT id, "end" FROM cuda_api WHERE id IN ({ids})').to_pydict()
+    ended = dict(zip(ends["id"], ends["end"], strict=True))
+    start = numbers(gaps, "start")
+    until = np.array([ended.get(call, 0) for call in gaps.column("api").to_pylist()], np.int64)
+    until = np.minimum(numbers(gaps, "end"), until)
+    place = gaps.schema.get_field_index("end")
+    return gaps.set_column(place, "end", pa.array(until)).filter(pa.array(until - start > _SLOW_LAUNCH))
+
+
+def _stretches(gaps: pa.Table, captured: Mapping[int, Cover]) -> pa.Table:
+    """Return when each thread was late for any of its GPUs, but not while its process captured its first graphs.
 
     Time that two of them lost at once is lost once.
     """
-    thread, start, end = (numbers(gaps, name) for name in ("thread", "start", "end"))
+    process, thread, start, end = (numbers(gaps, name) for name in ("process", "thread", "start", "end"))
     parts = []
     for own in np.unique(thread).tolist():
-        first, last = union(start[thread == own], end[thread == own])
+        mine = thread == own
+        late = Cover(start[mine], end[mine])
+        late = late.without(captured.get(int(process[np.argmax(mine)]), Cover([], [])))
         parts.append(
             pa.table(
                 {
-                    "thread": pa.array(np.full(len(first), own)),
-                    "start": pa.array(first),
-                    "end": pa.array(last),
+                    "thread": pa.array(np.full(len(late.start), own)),
+                    "start": pa.array(late.start),
+                    "end": pa.array(late.end),
                 }
             )
         )
@@ -295,9 +329,7 @@ def _finding(
     if many:
         title = f"GPUs waited {duration(cover.total)} for the host in {len(several)} {kind}s"
     elif kind == UNKNOWN:
-        title = (
-            f"GPUs waited {duration(cover.total)} for the host, and nothing in the report says what it did"
-        )
+        title = f"GPUs waited {duration(cover.total)} for the host, but the report does not show its activity"
     elif kind == CPU:
         title = f"GPUs waited {duration(cover.total)} for the host, which had no free CPU"
     elif kind in (RANGE, OP) and name:
@@ -312,7 +344,7 @@ def _finding(
         + (
             f"It was in: {subject}.{once}"
             if kind != UNKNOWN
-            else "No range, call or sample shows what it did."
+            else "No range, call or sample shows its activity."
         ),
         fix=_ADVICE[kind],
         evidence=most(evidence),
@@ -343,8 +375,10 @@ def _bounded(
     if spent is None or thread is None:
         return replace(finding, bound=max(finding.bound or 0, idle_in_all))
     finding = replace(finding, bound=max(finding.bound or 0, min(spent.total, idle_in_all)))
-    if finding.without is None or (kind != API and _launches(report, thread, spent)):
+    if finding.without is None:
         return finding
+    if kind != API and _launches(report, thread, spent):
+        return replace(finding, fix=f"It launches the GPU's work itself. {fewer_launches(report, selection)}")
     waits = _calls(report, thread, "true").of(spent)
     return replace(finding, without=replace(finding.without, time=spent, waits=waits))
 
@@ -376,7 +410,17 @@ def _spent(report: Report, selection: Selection, kind: str, name: str, thread: i
     """Return when a thread did something, also where a GPU still had work; None where no table has that."""
     if thread is not None and kind in (FUNCTION, NATIVE):
         begin, end = edges(report, selection)
-        return sampled(report, thread, name, begin=begin, end=end)
+        seen = sampled(report, thread, name, begin=begin, end=end)
+        if not seen.total:  # calls of functions were recorded, not samples
+            calls = rows(
+                report,
+                selection,
+                "thread",
+                table="python_calls",
+                where=f"thread = {thread} AND {_CALLED} = {quoted(name)}",
+            )
+            seen = Cover(numbers(calls, "start"), numbers(calls, "end"))
+        return seen if seen.total else None
     plain = quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
     where = {
         GC: ("gc", "true"),
@@ -388,7 +432,8 @@ def _spent(report: Report, selection: Selection, kind: str, name: str, thread: i
         RANGE: ("nvtx_ranges", f"thread = {thread} AND message::VARCHAR IN ({plain}, {quoted(name)})"),
         OP: (
             "nvtx_ranges",
-            f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, {quoted(name + ', ')}))",
+            f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, "
+            f"{quoted(name + ', ')}))",
         ),
     }.get(kind)
     if where is None or (kind in (RANGE, OP) and "#" in name):

@@ -1,20 +1,24 @@
 """CUDA graphs that are instantiated again instead of being relaunched.
 
 ## What it looks for
-Calls of `cudaGraphInstantiate` after the first launch of a graph in the process: at least five, and no more than three launches of graphs
-for each of them.
+Calls of `cudaGraphInstantiate` after the first launch of a graph in the process: at least five,
+with at most three graph launches for each.
 
 ## Why it costs time
-To instantiate a graph takes the host some 10 us for each node, more than to launch the kernels one by one. It pays when the graph is
-launched many times. While the host instantiates it launches nothing, and the GPU runs dry.
+Instantiating a graph takes the host about 10 us per node, more than launching the kernels one by
+one. It pays off when the graph is launched many times. During the call the host launches nothing,
+and the GPU becomes idle.
 
 ## What to do
-Capture once, and launch the same executable graph in each step, with inputs copied into the same memory. Where parameters or shapes of
-few kernels change, update it (`cudaGraphExecUpdate`, `cudaGraphExecKernelNodeSetParams`). In PyTorch fix or bucket the shapes: with
-`torch.compile(mode="reduce-overhead")` each new shape is a new graph (`mark_dynamic`, padding); `torch._logging.set_logs(cudagraphs=True)`.
+Capture once, and launch the same executable graph in each step, with inputs copied into the same
+memory. If parameters or shapes of few kernels change, update the graph (`cudaGraphExecUpdate`,
+`cudaGraphExecKernelNodeSetParams`). In PyTorch, fix or bucket the shapes: with
+`torch.compile(mode="reduce-overhead")` each new shape is a new graph (use `mark_dynamic` or
+padding). `torch._logging.set_logs(cudagraphs=True)` shows them.
 
-## When it is wrong
-Where the recording shows the warm-up only, in which a graph for each batch size is made, to be launched thousands of times later.
+## When it does not apply
+If the recording shows only the warm-up, which creates a graph for each batch size and launches it
+thousands of times later.
 """
 
 from __future__ import annotations
@@ -50,11 +54,11 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the calls to keep as evidence.
-        fewest: calls after the first launch of a graph.
-        launches: launches of graphs for each of them, up to which a graph is not used again.
-        least: percent of the time looked at that they must be able to cost.
+        selection: the part to use.
+        rows: maximum number of calls kept as evidence.
+        fewest: minimum number of calls after the first launch of a graph.
+        launches: maximum number of graph launches per call for graphs that count as not reused.
+        least: percent of the judged time that they must be able to cost.
     """
     devices = gpus(report, selection)
     needed(report, selection)
@@ -81,11 +85,13 @@ def check(
         Finding(
             rule="graph_reinstantiation",
             subject="CUDA graphs",
-            title=f"CUDA graphs were made anew {counted(number, 'time')} for {many}",
+            title=f"CUDA graphs were instantiated again {counted(number, 'time')} for {many}",
             cause=f"The host spent {duration(length)} on instantiating graphs after the first had been "
             f"launched, {duration(length / number)} "
-            f"each, though they were hardly launched again; the GPU did nothing for {duration(spent.estimate)} because of it.",
-            fix="Capture once and launch the same executable graph; update it where parameters change (cudaGraphExecUpdate); pad or bucket "
+            f"each, although few launches used them; the GPU was idle for {duration(spent.estimate)} "
+            "because of it.",
+            fix="Capture once and launch the same executable graph; update it if parameters change "
+            "(cudaGraphExecUpdate); pad or bucket "
             "shapes that change.",
             evidence=located(report, evidence(made_only, spent, min(rows, number))),
             occurrences=number,

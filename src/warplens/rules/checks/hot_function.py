@@ -1,24 +1,26 @@
 """A function of the program that takes a large part of the time.
 
 ## What it looks for
-Functions of the program's own code, neither of the standard library nor of an installed package,
-that ran for a quarter of the time that is looked at, or more. What they call counts
-for them up to the next function of the program itself. Where no function has that much alone, the
-innermost one that has half of the time with all that it calls, unless it is the one that runs the
-whole program. Imports, garbage collections and waiting do not count; where there is a GPU, only the
-time in which it had nothing to do. Needs samples of Python, 20 of the function at least.
+Functions of the program's own code (not of the standard library or an installed package) that ran
+for at least a quarter of the judged time. Time in functions that they call counts, up to the next
+function of the program. If no function has that much by itself, the rule reports the innermost one
+with half of the time including all that it calls, unless that is the function that runs the whole
+program. Imports, garbage collections and waiting do not count. If there is a GPU, only time in
+which it was idle counts. Needs at least 20 Python samples of the function.
 
 ## Why it costs time
-The thread does nothing else meanwhile. This is where the time goes, whether it must or not.
+The thread does nothing else during that time. The function may be necessary, but this is where the
+time goes.
 
 ## What to do
-Look at the lines of the function (`warplens source`). In Python's own bytecode: do less in the
-loop, keep results, hand whole arrays to NumPy and the like. In a library: find the call that does
-the same work at once, or asks for less of it.
+Examine the lines of the function (`warplens source`). In Python bytecode: do less in the loop, keep
+results, pass whole arrays to NumPy or similar. In a library: find the call that does the same work
+in one piece, or request less of it.
 
-## When it is wrong
-Where the function does the work that the program is for, in the best way there is. Where it waits in a loop, which looks like work. Where
-another thread decides how long the program takes. Programs that use a GPU are left to `gpu_waits_for_cpu`.
+## When it does not apply
+If the function does the purpose of the program in the best possible way. If it waits in a loop,
+which looks like work. If another thread decides how long the program takes. For programs that use a
+GPU, see `gpu_waits_for_cpu` instead.
 """
 
 from __future__ import annotations
@@ -100,9 +102,10 @@ def check(report: Report, selection: Selection, *, least: float = 25, total: flo
 
     Args:
         report: the report.
-        selection: which part of it.
-        least: percent of the time looked at that a function must hold itself.
-        total: percent that it must hold with the functions of the program that it calls, where none has so much itself.
+        selection: the part to use.
+        least: percent of the judged time that a function must hold itself.
+        total: percent that it must hold together with the functions of the program that it calls,
+            if none holds enough itself.
     """
     if report.tables["kernels"]:
         return []  # there it matters what keeps the GPU waiting: gpu_waits_for_cpu
@@ -123,7 +126,7 @@ def check(report: Report, selection: Selection, *, least: float = 25, total: flo
         )[:1]
     if not chosen:
         return []
-    native = NativePlaces(code, of_kind(read_samples(report), "native"))
+    native = NativePlaces.of(code, of_kind(read_samples(report), "native"))
     return [_finding(one, native, end - begin, inclusive=inclusive) for one in chosen[:_SHOWN]]
 
 
@@ -259,16 +262,25 @@ def _finding(one: _Wanted, native: NativePlaces, span: int, inclusive: bool) -> 
     cause = f"Its line {where} has {percent(at_line / held.sum)} of that."
     library = native.where(one.key)
     if inclusive:
-        fix = f"Of what it calls {callee} takes most: `warplens flame --kind python` shows all of it."
+        fix = f"Among its callees, {callee} takes most: `warplens flame --kind python` shows all of it."
     elif callee and in_callee >= _MOSTLY * held.sum:
         cause += f" {percent(in_callee / held.sum)} was in functions of {callee} that it calls."
-        fix = f"Call {callee} less often, or find its function that does the work at once; `warplens source` shows each line."
+        fix = (
+            f"Call {callee} less often, or find its function that does the work at once; `warplens "
+            "source` shows each line."
+        )
     elif library.startswith("in "):
         cause += f" It ran C code, most of it {library}."
-        fix = f"Call into {library.removeprefix('in ')} less often or with less to do; `warplens source` shows what each line takes."
+        fix = (
+            f"Call into {library.removeprefix('in ')} less often or with less work; `warplens "
+            "source` shows the time of each line."
+        )
     else:
         cause += " It ran Python's own bytecode." if library else ""
-        fix = "Do less in this function, keep its results, or hand whole arrays to compiled code; `warplens source` shows each line."
+        fix = (
+            "Do less in this function, keep its results, or pass whole arrays to compiled code; "
+            "`warplens source` shows each line."
+        )
     several = f" on {counted(len(held.threads), 'thread')}" if len(held.threads) > 1 else ""
     alone = " with the functions that it calls" if inclusive else ""
     starts, ends = (

@@ -1,21 +1,25 @@
 """Blocks of a kernel have unequal work: SMs that finish early wait for the last ones.
 
 ## What it looks for
-Launches that recorded regions in all their blocks: how long SMs had nothing more to do before the launch ended, on average over the SMs,
-without the part that a last, part-filled wave of equal blocks explains (the rule `intrakernel_tail_wave`).
+Launches that recorded regions in all their blocks: how long SMs were out of work before the launch
+ended, averaged over the SMs. The part that a last, partly filled wave of equal blocks explains does
+not count (rule `intrakernel_tail_wave`).
 
 ## Why it costs time
-A kernel ends with its slowest block. SMs that finished early have no more work of this kernel, and the next kernel of the stream
-usually waits for all of it.
+A kernel ends with its slowest block. SMs that finish early have no more work of this kernel, and
+the next kernel of the stream usually waits for all of it.
 
 ## What to do
-Share the work out by cost instead of count: more and smaller blocks, the longest first; split what is long (split-K, stream-K, split-KV
-for attention over sequences of different lengths); in a persistent kernel let blocks take tiles from a counter instead of a fixed list.
-`warplens stats -r intrakernel_imbalance` has the launches, `intrakernel_sum:by=sm` what the regions of slow SMs took.
+Divide the work by cost instead of count: more and smaller blocks, the longest first. Split long
+work (split-K, stream-K, split-KV for attention over sequences of different lengths). In a
+persistent kernel, let blocks take tiles from a counter instead of a fixed list.
+`warplens stats -r intrakernel_imbalance` lists the launches, `intrakernel_sum:by=sm` the regions of
+slow SMs.
 
-## When it is wrong
-Where another kernel fills the idle SMs nothing is lost. Begin and end are those of the recorder: a kernel that begins it late, or ends it
-early, looks more or less even than it is. A block may also be slow because its SM shares memory or power with others.
+## When it does not apply
+If another kernel fills the idle SMs, nothing is lost. If the recorder of a kernel begins late or
+ends early, the kernel looks more or less even than it is. If a block is slow because its SM shares
+memory or power with others.
 """
 
 from __future__ import annotations
@@ -39,8 +43,8 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the launches to keep as evidence.
+        selection: the part to use.
+        rows: maximum number of launches kept as evidence.
         least: percent of the kernel's time that unequal work must cost.
     """
     findings = []

@@ -1,19 +1,23 @@
 """Recording inside a kernel took too much of its time, or lost too many records, to trust its regions.
 
 ## What it looks for
-For each kernel the records that its warps wrote times what one costs at most (`:cost=`, 40 ns on Hopper), against the time of these warps;
-and records that were dropped because the buffer had no slots left, or whole warps that found no place in it.
+For each kernel, the number of records of its warps times the maximum cost of one (`:cost=`, 40 ns
+on Hopper), compared with the time of these warps. Also records that were dropped because the buffer
+had no free slots, and warps that had no place in it.
 
 ## Why it costs time
-A region costs two readings of the timer and one store, in the warp that records it. Where regions are as short as that, the kernel is
-slower than without them, and short regions look longer than they are. Sums over dropped records are too small.
+A region costs two readings of the timer and one store, in the recording warp. If regions are nearly
+as short as that, the kernel is slower than without them, and short regions look longer than they
+are. Sums over dropped records are too small.
 
 ## What to do
-Put regions around larger pieces, leave out the innermost ones, record only some warps (`warps=`) or blocks (`sample_blocks=`); allocate as
-many slots as the finding says. `enabled=False` gives the kernel without recording, to compare its time with.
+Put regions around larger pieces of code, remove the innermost ones, record only some warps
+(`warps=`) or blocks (`sample_blocks=`), and allocate as many slots as the finding says.
+`enabled=False` builds the kernel without recording, for comparison.
 
-## When it is wrong
-The cost is a bound, not a measurement of this kernel: a warp that waits anyway records for nothing. On other GPUs than Hopper it differs.
+## When it does not apply
+If the warps wait anyway, they record for free: the cost is an upper bound, not a measurement of
+this kernel. If the GPU is not a Hopper, the cost differs.
 """
 
 from __future__ import annotations
@@ -40,9 +44,9 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the launches to keep as evidence.
-        cost: ns that a record takes at most.
+        selection: the part to use.
+        rows: maximum number of launches kept as evidence.
+        cost: maximum cost of a record, ns.
         least: percent of the warps' time that recording may take.
     """
     of = launches(report, selection)
@@ -70,7 +74,8 @@ def check(
                     title=f"Recording may have taken up to {duration(bound)} of {name}",
                     cause="Its warps wrote a record every "
                     f"{lived[some].sum() / max(records[some].sum(), 1):.0f} ns on average, and one takes "
-                    f"up to {cost:g} ns: up to {percent(min(share, 1.0))} of their time. Its short regions are shorter without.",
+                    f"up to {cost:g} ns: up to {percent(min(share, 1.0))} of their time. Its short "
+                    "regions are shorter without.",
                     fix="Fewer and larger regions, or fewer warps (`warps=`) or blocks (`sample_blocks=`).",
                     evidence=evidence(of, some, spent[some], texts=texts, rows=rows),
                     occurrences=len(some),
@@ -100,7 +105,7 @@ def check(
             findings.append(
                 Finding(
                     rule="intrakernel_overhead",
-                    subject=f"{name}: what was dropped",
+                    subject=f"{name}: dropped records",
                     title=f"{name} recorded more than its buffer holds",
                     cause=f"In {counted(len(missing), 'launch')} {' and '.join(what)}: sums by tag are too small, "
                     "and the end of the kernel is missing.",

@@ -1,23 +1,27 @@
 """Warps that compute wait for warps that load: a kernel's producer starves its consumer.
 
 ## What it looks for
-Kernels whose warps have several roles (see the stat intrakernel_roles): a producer, whose role or regions are called after loading (load,
-tma, copy, fetch, producer, …) and not after computing, and others that record when they wait (wait, barrier, acquire, …). The time in which
-one of those waits while the producer works, by SM. Where no region says that it waits, or none that it loads, the rule does not judge.
+Kernels whose warps have several roles (see the stat intrakernel_roles). A producer has a role or
+regions named after loading (load, tma, copy, fetch, producer, …) and not after computing. A
+consumer records its waits (wait, barrier, acquire, …). The rule measures, per SM, the time in which
+a consumer waits while the producer works. If no region is named as a wait, or none as loading, the
+rule does not judge.
 
 ## Why it costs time
-Tensor cores stand still while their warps wait for data. A pipeline that is deep enough hides loading behind computing, and the producer
-is the one that waits, for a free stage.
+Tensor cores are idle while their warps wait for data. A pipeline that is deep enough hides loading
+behind computing; then the producer waits, for a free stage.
 
 ## What to do
-More stages in flight, larger or fewer copies (TMA and multicast instead of cp.async, 16-byte accesses), a second producer warp; begin to
-load the next tile before the epilogue of this one; smaller tiles where shared memory limits the stages. Look at what holds up the
-producer itself: `warplens stats -r intrakernel_sum:by=role,intrakernel_roles,intrakernel_overlap`.
+Use more stages in flight, larger or fewer copies (TMA and multicast instead of cp.async, 16-byte
+accesses), or a second producer warp. Start loading the next tile before the epilogue of the current
+one. Use smaller tiles if shared memory limits the number of stages. Find what delays the producer
+itself: `warplens stats -r intrakernel_sum:by=role,intrakernel_roles,intrakernel_overlap`.
 
-## When it is wrong
-The first wait of each block is the latency of its first load, which no depth of the pipeline hides. A region around an asynchronous copy
-ends when it is issued: where all roles wait, the data is under way, and that time is not counted here. A kernel that is limited by the
-bandwidth of the memory stays so. A region called after loading may do something else. With `sample_blocks` only some blocks are looked at.
+## When it does not apply
+If the wait is the latency of a block's first load, which no pipeline hides. If the memory bandwidth
+limits the kernel. If a region named after loading does something else. If all roles wait, the data
+is in flight, because a region around an asynchronous copy ends when the copy is issued: that time
+does not count here. With `sample_blocks`, only some blocks are judged.
 """
 
 from __future__ import annotations
@@ -61,9 +65,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the launches to keep as evidence.
-        least: percent of the kernel's time for which SMs must be held up, on average.
+        selection: the part to use.
+        rows: maximum number of launches kept as evidence.
+        least: percent of the kernel's time in which SMs must be delayed, on average.
     """
     of = launches(report, selection)
     warps = units(report, of)
@@ -99,7 +103,8 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         waited = sum(times.wait[role] for role in waiting)
         part = waited / max(waited + sum(times.work[role] for role in waiting), 1)
         texts = (
-            f"{name}: SMs held up for {duration(float(mean[at]))} on average, at most {duration(float(most[at]))}"
+            f"{name}: SMs held up for {duration(float(mean[at]))} on average, at most "
+            f"{duration(float(most[at]))}"
             for at in some.tolist()
         )
         findings.append(
@@ -107,9 +112,10 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
                 rule="intrakernel_starved_consumer",
                 subject=name,
                 title=f"{starves} of {name} wait {duration(float(own))} while {feeds} loads",
-                cause=f"In {counted(len(some), 'launch')} SMs were held up for "
+                cause=f"In {counted(len(some), 'launch')} SMs were delayed for "
                 f"{percent(own / max(span[some].sum(), 1))} of the time, on average, "
-                f"with {starves} waiting and {feeds} at work; {starves} waited for {percent(part)} of what they recorded.",
+                f"with {starves} waiting and {feeds} at work; {starves} waited for {percent(part)} "
+                "of what they recorded.",
                 fix="More stages in flight, larger copies (TMA, multicast), a second producer warp, or "
                 "loads that begin before the epilogue.",
                 evidence=evidence(of, some, mean[some], texts=texts, rows=rows),

@@ -1,20 +1,23 @@
 """The last wave of blocks fills only some of the SMs, and the others are idle.
 
 ## What it looks for
-Launches that recorded regions in all their blocks and had more blocks than fit onto their SMs at once (SMs that ran any, times the most
-blocks that one had at a time): how many the last wave had, and how long the SMs without one had nothing to do; no more than an average
-block lasts.
+Launches that recorded regions in all their blocks and had more blocks than fit onto their SMs at
+once (SMs that ran any, times the largest number of blocks on one at a time). The rule measures how
+long SMs without a block of the last wave were idle, at most the length of an average block.
 
 ## Why it costs time
-Blocks of equal length run in waves. 133 blocks on 132 SMs take twice as long as 132: one SM works, all others wait.
+Blocks of equal length run in waves. 133 blocks on 132 SMs take twice as long as 132: one SM works,
+all others wait.
 
 ## What to do
-Choose the size of blocks, or the number of splits, so that they fill whole waves; make blocks smaller, so that the last wave is a small
-part of all; or launch as many blocks as fit and let each take tile after tile (a persistent kernel, stream-K).
+Choose the block size, or the number of splits, so that blocks fill whole waves. Make blocks
+smaller, so that the last wave is a small part of the whole. Or launch as many blocks as fit, and
+let each take tile after tile (a persistent kernel, stream-K).
 
-## When it is wrong
-With many waves of uneven blocks there is no last wave to speak of: the rule `intrakernel_imbalance` has what is lost then. Where another
-kernel fills the idle SMs nothing is lost. SMs on which no block ran are not counted.
+## When it does not apply
+If there are many waves of uneven blocks, there is no real last wave: the rule
+`intrakernel_imbalance` measures the loss. If another kernel fills the idle SMs, nothing is lost.
+SMs that ran no block do not count.
 """
 
 from __future__ import annotations
@@ -38,8 +41,8 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the launches to keep as evidence.
+        selection: the part to use.
+        rows: maximum number of launches kept as evidence.
         least: percent of the kernel's time that the last wave must cost.
     """
     findings = []

@@ -1,20 +1,21 @@
 """Modules that are imported during the training steps.
 
 ## What it looks for
-Imports on the thread of the training steps that began in a step, where together they take more than 1 % of the steps' time. Needs steps:
-NVTX ranges such as `step` or `iteration`, or PyTorch's `ProfilerStep#N`.
+Imports that began inside a step, on the thread of the steps, and together take more than 1 % of the
+steps' time. Needs steps: NVTX ranges such as `step` or `iteration`, or PyTorch's `ProfilerStep#N`.
 
 ## Why it costs time
-An import runs the module, with all that it imports: files are looked for and read, libraries loaded. The step waits for it, and so does
-every other rank. Mostly it happens in the first step, which then says nothing about the others.
+An import searches for files, reads them, loads libraries and runs the module with all of its
+imports. The step waits for it, and so do all other ranks. Usually it happens in the first step,
+which then says nothing about the others.
 
 ## What to do
-Import at the top of the program, or call the function once before the loop. Lazy imports inside of functions are found where they are
-first called.
+Import at the top of the program, or call the function once before the loop. Lazy imports inside of
+functions run at the first call of the function.
 
-## When it is wrong
-Where start-up must be short and the steps are few: then it does not matter when the time is spent. The total does not change, only where
-it is.
+## When it does not apply
+If the run has few steps and a fast start matters more: the imports take the same time at either
+place.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def check(report: Report, selection: Selection, *, least: float = 1) -> list[Fin
 
     Args:
         report: the report.
-        selection: which part of it.
-        least: percent of the time of the steps that they must take.
+        selection: the part to use.
+        least: percent of the steps' time that they must take.
     """
     needed(report, selection, "imports", what="data on imports of Python", source="import")
     known = steps(report, selection)

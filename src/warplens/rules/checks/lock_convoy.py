@@ -1,21 +1,23 @@
 """Threads that queue for one lock.
 
 ## What it looks for
-Functions in which two or more threads waited for a mutex, semaphore or read-write lock, at least ten times and together in more than 5 %
-of the time that is looked at. Needs the calls of the C library (`-t osrt`) with their stacks. Waiting for something to happen (queues,
-events, conditions, idle workers of a pool) does not count, nor does the GIL.
+Functions in which two or more threads waited for a mutex, semaphore or read-write lock: at least
+ten times, and together for more than 5 % of the judged time. Needs the calls of the C library
+(`-t osrt`) with their stacks. Waiting for an event (queues, events, conditions, idle workers of a
+pool) does not count, nor does the GIL.
 
 ## Why it costs time
-While one thread works under the lock the others stand still, so that several threads do the work of one. Each hand-over costs a change of
-thread on top of it.
+While one thread works under the lock the others wait, so that several threads do the work of one.
+Each hand-over also costs a thread switch.
 
 ## What to do
-Work outside the lock and hold it only to note the result; give each thread its own data and put it together at the end; or split the
-lock.
+Work outside the lock, and hold it only to store the result. Or give each thread its own data and
+combine it at the end, or split the lock.
 
-## When it is wrong
-Where what the lock protects cannot be done twice at the same time anyway, such as a single disk. Where there are no CPUs for more than
-one of the threads. Where a lock is used to tell that something happened, in code that this rule does not know.
+## When it does not apply
+If the lock protects something that only one thread can use at a time, such as a single disk. If
+there are too few CPUs for more than one of the threads. If the lock signals an event, in code that
+this rule does not know.
 """
 
 from __future__ import annotations
@@ -44,16 +46,16 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
 
     Args:
         report: the report.
-        selection: which part of it.
-        least: percent of the time looked at in which somebody must have waited there.
-        times: how many waits there must be.
+        selection: the part to use.
+        least: percent of the judged time in which at least one thread must have waited.
+        times: minimum number of waits.
     """
     needed(report, selection, "osrt", what="OS runtime data", source="osrt")
     where = f"\"group\" = 'lock' AND regexp_full_match(name::VARCHAR, '{_LOCKS}')"
     lock_waits = rows(report, selection, "id, process, thread, name, stack", table="osrt", where=where)
     if lock_waits.num_rows == lock_waits.column("stack").null_count and lock_waits.num_rows:
         raise MissingData(
-            f"does not contain stacks of OS calls{selection.place(report)}: it cannot tell what threads wait for."
+            f"does not contain stacks of OS calls{selection.place(report)}, which show the awaited locks."
         )
     queues = _queues(report, lock_waits, times)
     begin, end = edges(report, selection)
@@ -114,7 +116,8 @@ def _finding(
         rule="lock_convoy",
         subject=function,
         title=f"{counted(who, 'thread')} waited for a lock in {function}, {counted(waits.num_rows, 'time')}",
-        cause=f"In {duration(cover.total)} at least one of them stood still there; the thread that waited longest lost {duration(alone)}.",
+        cause=f"In {duration(cover.total)} at least one of them was blocked there; the thread that "
+        f"waited longest lost {duration(alone)}.",
         fix="Do the work outside the lock and take it only to note the result, or give each thread its own data.",
         evidence=most(evidence),
         occurrences=waits.num_rows,

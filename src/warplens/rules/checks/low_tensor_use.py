@@ -1,20 +1,22 @@
 """Matrix products that leave the tensor cores unused.
 
 ## What it looks for
-GPUs whose metrics were recorded: the mean activity of the tensor cores over the samples in which at least half of the multiprocessors were
-active. Below 10 % it is reported, where kernels of matrix products, convolutions or attention took at least a fifth of all kernel time.
+GPUs with recorded metrics: the mean activity of the tensor cores over the samples in which at least
+half of the multiprocessors were active. Activity below 10 % is reported if kernels of matrix
+products, convolutions or attention took at least a fifth of all kernel time.
 
 ## Why it costs time
-Tensor cores multiply matrices 8 to 16 times as fast as the other units. In float32 without TF32, in float64, or with odd sizes they are not
-used.
+Tensor cores multiply matrices 8 to 16 times as fast as the other units. They are not used in
+float32 without TF32, in float64, or with odd sizes.
 
 ## What to do
-Train in `torch.autocast("cuda", dtype=torch.bfloat16)`, allow TF32 (`torch.set_float32_matmul_precision("high")`; in JAX
-`jax.default_matmul_precision`), and make sizes multiples of 8 (16-bit) or 16 (8-bit).
+Train in `torch.autocast("cuda", dtype=torch.bfloat16)`, allow TF32
+(`torch.set_float32_matmul_precision("high")`; in JAX `jax.default_matmul_precision`), and make
+sizes multiples of 8 (16-bit) or 16 (8-bit).
 
-## When it is wrong
-Where the numbers must be exact. Where the products are limited by memory, as with a batch of one: then tensor cores have little to do.
-Metrics describe the whole GPU, with the work of every process.
+## When it does not apply
+If the results must be exact. If memory limits the products, as with a batch of one: tensor cores
+have little to do. If another process used the GPU: metrics describe the whole device.
 """
 
 from __future__ import annotations
@@ -51,10 +53,10 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the kernels to keep as evidence.
-        active: percent of the multiprocessors that a sample must show active to count.
-        below: percent of activity of the tensor cores below which it is reported.
+        selection: the part to use.
+        rows: maximum number of kernels kept as evidence.
+        active: percent of the multiprocessors that must be active for a sample to count.
+        below: percent of tensor core activity below which it is reported.
         share: percent of the kernels' time that matrix products must take.
     """
     metrics = report.sql(

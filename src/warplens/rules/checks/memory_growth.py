@@ -1,23 +1,23 @@
 """The memory of a process grew and did not shrink again.
 
 ## What it looks for
-The resident memory of a process, as the launcher read it: its minimum over the rest of the run grew
-by 64 MiB or more, by a tenth of the process's largest size at least, and went on growing in the second
-half and in the last quarter of what was read, not by one jump. What is loaded at the start and kept is no growth.
-The end of a process, when it gives back everything, does not count.
+The resident memory of a process, as the launcher reads it. Its minimum over the rest of the run
+must grow by at least 64 MiB and by a tenth of the process's largest size. It must also grow in the
+second half and in the last quarter of the readings, not by one jump. Data that is loaded at the
+start and kept does not count. The end of a process, which releases everything, does not count.
 
 ## Why it costs time
-It does not, until memory is full: then the system swaps or kills the process. What grows with each
-request or step gets there.
+It costs none until memory is full: then the system swaps or kills the process. Memory that grows
+with each request or step reaches that point.
 
 ## What to do
-Look at what the named function, or range, keeps: lists and dictionaries that are only added to,
-caches without a limit, tensors that hold a graph of gradients, closures. `memray` records every
-allocation: the command is part of the finding.
+Check what the named function or range keeps: lists and dictionaries that only grow, caches without
+a limit, tensors that hold a gradient graph, closures. `memray` records every allocation: the
+finding contains the command.
 
-## When it is wrong
-Where the program has to keep all of its results, and ends with them. Where the allocator keeps what
-was freed: then the memory is used again.
+## When it does not apply
+If the program must keep all of its results until it ends. If the allocator keeps freed memory for
+reuse.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def check(report: Report, selection: Selection, *, least: float = 64, share: flo
 
     Args:
         report: the report.
-        selection: which part of it.
-        least: MiB that it must have grown by.
-        share: percent of its largest size that it must have grown by.
+        selection: the part to use.
+        least: minimum growth, MiB.
+        share: minimum growth, percent of the largest size.
     """
     readings = sizes(report) if report.tables["host_metrics"] else None
     if readings is None or not readings.num_rows:

@@ -1,23 +1,23 @@
 """A program calls CUDA, but the report contains no GPU work.
 
 ## What it looks for
-Processes that called CUDA at least ten times to launch a kernel or a graph, to copy or to set memory, where
-the report has no kernel, graph, copy or memset of that process. Where these calls returned errors, the
-finding says so.
+Processes with at least ten CUDA calls that launch a kernel or a graph, copy or set memory, if the
+report has no kernel, graph, copy or memset of that process. The finding also says if these calls
+returned errors.
 
 ## Why it costs time
-Nothing is lost by it. But no rule about GPUs can judge such a report: no finding does not mean no
-problem.
+It costs none. But no GPU rule can judge such a report: a report without findings may still have
+problems.
 
 ## What to do
-Where the calls fail: read what the program says, and look up the numbers of the errors (column `result` of
-`cuda_api`). Else record GPU work as well: `nsys export` leaves it out where it was not traced, and PyTorch's
-profiler where `ProfilerActivity.CUDA` is missing or CUPTI is in use by another profiler. `warplens doctor`
-says what keeps CUPTI from recording here.
+If the calls fail, read the program's messages, and look up the error numbers (column `result` of
+`cuda_api`). Otherwise record GPU work as well: `nsys export` leaves it out if it was not traced,
+and PyTorch's profiler if `ProfilerActivity.CUDA` is missing or another profiler uses CUPTI.
+`warplens doctor` shows what prevents CUPTI from recording.
 
-## When it is wrong
-Where a program was killed a moment after its first launches: what its GPU did was not fetched yet. Where all
-launches were captured into a graph that was never launched.
+## When it does not apply
+If the program was killed just after its first launches, before the GPU's records were fetched. If
+all launches were captured into a graph that was never launched.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int =
 
     Args:
         report: the report.
-        selection: which part of it; what the whole report knows of a process counts.
-        rows: how many of the calls to keep as evidence.
-        fewest: calls of a process that issue work.
+        selection: the part to use; for each process the whole report counts.
+        rows: maximum number of calls kept as evidence.
+        fewest: minimum number of calls of a process that issue work.
     """
     needed(report, selection)
     worked = " UNION ".join(f"SELECT process FROM {table}" for table in TABLES)
@@ -83,7 +83,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int =
                 "silence of rules about GPUs says nothing "
                 "about it.",
                 fix="Record GPU work too: warplens profile -t cuda; nsys with -t cuda; PyTorch's profiler with ProfilerActivity.CUDA. "
-                "`warplens doctor` says what keeps CUPTI from recording.",
+                "`warplens doctor` shows what prevents CUPTI from recording.",
                 evidence=_calls(report, selection, silent, condition="true", rows=rows),
                 occurrences=number,
                 severity="info",

@@ -1,22 +1,28 @@
 """NVTX annotations that do not measure the code that their author intended.
 
 ## What it looks for
-Ranges that were pushed or started and never ended, in a process that ended by itself: two or more of one name on one thread. Push/pop
-ranges that cross: one that ends within another that began in it, three times or more. A domain with more than 1,000 names, where
-most ranges
-have a unique name (those that PyTorch numbers do not count).
+Three mistakes:
+
+- Ranges that were pushed or started and never ended, in a process that ended by itself: two or more
+  of one name on one thread.
+- Push/pop ranges that cross: a range ends inside another one that began in it, three times or more.
+- A domain with more than 1,000 names, in which most ranges have a unique name. Names that PyTorch
+  numbers do not count.
 
 ## Why it costs time
-It costs none, but figures are wrong: a range that is never popped takes in everything that comes after it on its thread, and each pop
-after it ends the wrong one. Ranges that cross have no place in a tree, so that what lies in them is put down to the wrong one. Where each
-range has its own name, no two of them are summed, and each name takes memory in the program and in the report.
+It costs none, but figures are wrong. A range that is never popped contains everything that follows
+on its thread, and each later pop ends the wrong range. Ranges that cross have no place in a tree,
+so that their contents are counted in the wrong one. Ranges with unique names cannot be summed, and
+each name takes memory in the program and in the report.
 
 ## What to do
-Use `with annotate(…)` (or RAII in C++), which ends what it began also when an exception is raised; use start/end ranges for what does not
-nest, or ends in another thread. Put numbers into the payload instead of the name: `annotate("step", payload=7)`.
+Use `with annotate(…)` (RAII in C++), which ends its range also after an exception. Use start/end
+ranges for code that does not nest or that ends in another thread. Put numbers into the payload
+instead of the name: `annotate("step", payload=7)`.
 
-## When it is wrong
-Where a thread was meant to be in the range until the program ended. Where ranges of two libraries cross because each is right for itself.
+## When it does not apply
+If the thread was meant to be in the range until the program ended. If ranges of two libraries
+cross, and each library nests its own.
 """
 
 from __future__ import annotations
@@ -50,10 +56,10 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        unfinished: how many open ranges of one name on one thread are a mistake.
-        crossing: how many crossing ranges are.
-        names: how many names in one domain are.
+        selection: the part to use.
+        unfinished: minimum number of open ranges of one name on one thread.
+        crossing: minimum number of crossing ranges.
+        names: maximum number of names in a domain.
     """
     if not report.tables["nvtx_ranges"]:
         raise MissingData(f"does not contain NVTX ranges{selection.place(report)}.")
@@ -81,7 +87,8 @@ def _unfinished(report: Report, selection: Selection, least: int) -> list[Findin
                     rule="nvtx_mistakes",
                     subject=f"unfinished {message or '[no name]'}",
                     title=f"{counted(len(unfinished), 'range')} {message or '[no name]'} {begun} and never {ended}",
-                    cause="They were still open when the process ended by itself: whatever came after each counts as a part of it.",
+                    cause="They were still open when the process ended by itself: everything after "
+                    "each start counts as a part of it.",
                     fix="Use `with annotate(…)`, or end the range in a `finally`; in C++ a scoped range.",
                     evidence=most(_rows(unfinished)),
                     occurrences=len(unfinished),
@@ -122,9 +129,10 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
             rule="nvtx_mistakes",
             subject="crossing ranges",
             title=f"{counted(number, 'push/pop range')} ended within another that began in it",
-            cause=f"Such as {', '.join(texts[:3])}. Push/pop ranges of a thread are meant to nest; these were popped in another order than "
-            "they were pushed in, which only ranges of different domains can be.",
-            fix="Use `with annotate(…)`, which nests; start/end ranges for what overlaps.",
+            cause=f"Such as {', '.join(texts[:3])}. Push/pop ranges of a thread should nest; these "
+            "were popped in a different order than pushed, which is only possible across "
+            "domains.",
+            fix="Use `with annotate(…)`, which nests; use start/end ranges for code that overlaps.",
             evidence=most(_rows(crossed)),
             occurrences=number,
             confidence="medium",
@@ -168,7 +176,7 @@ def _names(report: Report, least: int) -> list[Finding]:
                 subject=f"names in {place}",
                 title=f"{counted(row['names'], 'different name')} for {counted(row['ranges'], 'range')} in {place}",
                 cause=f"Most ranges have a unique name, such as {row['example']}: nothing is summed by name, and each takes memory.",
-                fix='Put what changes into the payload: annotate("step", payload=7).',
+                fix='Put the changing part into the payload: annotate("step", payload=7).',
                 evidence=(
                     Evidence(
                         table="nvtx_ranges",

@@ -1,20 +1,23 @@
 """Copies between host and GPU that are slow because the host memory is pageable.
 
 ## What it looks for
-Copies from or to pageable memory, for each direction, and the time in which a GPU did nothing but these. The rate that page-locked memory
-would give is taken from the copies of page-locked memory in the same report; where there are none, twice the rate is assumed.
+Copies from or to pageable memory, by direction, and the time in which a GPU did nothing but these.
+The rate of page-locked memory is taken from other copies in the same report; if there are none,
+twice the rate is assumed.
 
 ## Why it costs time
-CUDA copies pageable memory piece by piece through a small internal buffer: the data is moved twice, by the CPU first. The GPU's copy
-engine waits for the CPU, and nothing can run beside.
+CUDA copies pageable memory in pieces through a small internal buffer: the CPU moves the data first,
+then the copy engine. The engine waits for the CPU, and nothing can overlap with the copy.
 
 ## What to do
-Allocate with `cudaHostAlloc`, or `cudaHostRegister` what is there; `pin_memory=True` in a PyTorch `DataLoader`, `tensor.pin_memory()`,
-`torch.empty(..., pin_memory=True)` for what comes back. Page-lock buffers once and use them again: to lock pages takes longer than to copy.
+Allocate with `cudaHostAlloc`, or use `cudaHostRegister` on existing memory. In PyTorch:
+`pin_memory=True` of a `DataLoader`, `tensor.pin_memory()`, `torch.empty(..., pin_memory=True)` for
+results. Page-lock buffers once and reuse them: locking pages takes longer than copying.
 
-## When it is wrong
-Small copies (up to some 10 KB) are bound by latency, whatever the memory. On machines where the GPU can read pageable memory (Grace Hopper,
-HMM) there may be no difference. Page-locked memory is not swapped: too much of it harms the rest of the machine.
+## When it does not apply
+If copies are small (up to about 10 KB): latency limits them with any memory. If the GPU can read
+pageable memory (Grace Hopper, HMM), there may be no difference. Too much page-locked memory harms
+the rest of the machine, because it cannot be swapped.
 """
 
 from __future__ import annotations
@@ -51,10 +54,10 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the copies to keep as evidence.
-        large: bytes from which on a copy tells the rate.
-        least: percent of the time looked at that the copies of a direction must be able to cost.
+        selection: the part to use.
+        rows: maximum number of copies kept as evidence.
+        large: minimum size of the copies that define the rate, bytes.
+        least: percent of the judged time that the copies of a direction must be able to cost.
     """
     devices = gpus(report, selection)
     kinds_known(report)
@@ -116,8 +119,7 @@ def _of(
         subject=direction,
         title=f"{number_of_copies(number, 'pageable')} {_DIRECTIONS[direction]} took {duration(bound)} with the GPU doing nothing else",
         cause=f"{size(total)} went between pageable memory and the GPU at {rate:.1f} GB/s; {measured}. "
-        "CUDA moves such data through an internal "
-        "buffer, piece by piece.",
+        "CUDA moves such data through an internal buffer, in small pieces.",
         fix="Page-lock the memory once and use it again: pin_memory=True of the DataLoader, tensor.pin_memory(), cudaHostAlloc or "
         "cudaHostRegister.",
         evidence=tuple(sorted(evidence, key=lambda row: (row.start - row.end, row.start))[:rows]),

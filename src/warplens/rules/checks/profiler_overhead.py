@@ -1,24 +1,30 @@
 """The recording took too much time to trust the figures.
 
 ## What it looks for
-How long threads spent in writing what was recorded: the rows of each thread times what one costs (`docs/performance.md`; for NVTX what
-was measured in the run itself), and the time in which the driver's own tracing worked (`Buffer flush`, `Instrumentation` and `Resource`
-in the table `overhead`; not those flushes that no thread of the program makes). More than 5 % of the program's work, on one thread: of its
-steps, and of the time from the first to the last operation of each GPU; of the whole time where there is neither. What the driver's
-tracing takes outside of the work, at its start above all, is a remark.
+Two costs, each compared with the program's work on one thread; more than 5 % is reported:
+
+- Writing of records: the rows of each thread times the cost of one (`docs/performance.md`; for NVTX
+  measured during the run itself).
+- Tracing by the driver: `Buffer flush`, `Instrumentation` and `Resource` in the table `overhead`,
+  without flushes on the driver's own threads.
+
+The program's work is its steps and the time from the first to the last operation of each GPU, or
+the whole time if there is neither. Driver tracing outside of the work, mostly at its start, is
+reported as information.
 
 ## Why it costs time
-Each range, call and sample that is recorded takes time on the thread that makes it: tens of nanoseconds for a range, more for calls of
-the C library and functions of Python. Where these are short and many, the program is slower than without, and what is called most looks
-worse than it is.
+Each recorded range, call and sample takes time on its thread: tens of nanoseconds for a range, more
+for calls of the C library and Python functions. If these are short and many, the program runs
+slower than without recording, and the most frequent calls look worse than they are.
 
 ## What to do
-Record less: leave out the sources that you do not need (`-t`), raise thresholds (`--osrt-threshold`), annotate larger pieces, trace fewer
-functions of Python, record only a part (`--capture-range`, `--duration`).
+Record less: leave out unneeded sources (`-t`), raise thresholds (`--osrt-threshold`), annotate
+larger pieces of code, trace fewer Python functions, or record only a part of the run
+(`--capture-range`, `--duration`).
 
-## When it is wrong
-The costs of a row are those of the machine on which they were measured: a slow CPU takes longer. What CUPTI itself adds to each call of
-CUDA is not known to this rule where it does not report it.
+## When it does not apply
+If the machine is faster or slower than the one on which the costs were measured. CUPTI itself makes
+each CUDA call slower; the rule does not know by how much unless CUPTI reports it.
 """
 
 from __future__ import annotations
@@ -74,14 +80,14 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
 
     Args:
         report: the report.
-        selection: which part of it.
-        least: percent of the time looked at that it must take, on one thread.
+        selection: the part to use.
+        least: percent of the judged time that it must take, on one thread.
     """
     own = not any(
         "by" in source for manifest in report.manifests for source in manifest.sources.values()
     )  # else other tools made it
     if not own and not report.tables["overhead"]:
-        raise MissingData(f"does not say what its recording cost{selection.place(report)}.")
+        raise MissingData(f"does not contain the cost of its recording{selection.place(report)}.")
     work = _work(report, selection)
     names = threads(report)
     findings = []
@@ -101,7 +107,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
                     subject=f"rows of {table}",
                     title=f"Recording {counted(row['number'], 'row')} of {table} took {name} about {duration(spent)}",
                     cause=f"Each costs about {cost:.0f} ns on its thread, {percent(spent / work.total)} of the program's work.",
-                    fix="Record less of it: larger pieces, a higher threshold, or only a part of the run.",
+                    fix="Record less of it: larger ranges, a higher threshold, or only a part of the run.",
                     evidence=(
                         Evidence(
                             table="threads",
@@ -189,7 +195,8 @@ def _by_driver(report: Report, selection: Selection, work: Cover, least: float) 
                 cause=f"{counted(len(inside), 'time')} it flushed buffers or instrumented code, "
                 f"{percent(felt.total / work.total)} of the program's "
                 "work; calls of CUDA wait for it.",
-                fix="Record a shorter part, or fewer kinds of CUDA calls; leave what lies in these times out of comparisons.",
+                fix="Record a shorter part, or fewer kinds of CUDA calls; leave these times out of "
+                "comparisons.",
                 evidence=most(_evidence(inside)),
                 occurrences=len(inside),
                 bound=felt.total,
@@ -207,8 +214,8 @@ def _by_driver(report: Report, selection: Selection, work: Cover, least: float) 
             subject="tracing of CUDA outside of the work",
             title=f"The tracing of CUDA worked for {duration(start.total)} outside of the program's work",
             cause=f"{counted(len(outside), 'time')} it prepared itself or flushed buffers before the "
-            "first step and operation of a GPU, between "
-            "steps, or behind the last. The work itself is not slower for it.",
+            "first step and operation of a GPU, between steps, or after the last. The work itself is "
+            "not slower.",
             fix="Nothing; leave this time out of comparisons of the whole run.",
             evidence=most(_evidence(outside)),
             occurrences=len(outside),

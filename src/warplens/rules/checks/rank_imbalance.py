@@ -1,23 +1,23 @@
 """Ranks have unequal work in a step: the step takes as long as the slowest rank.
 
 ## What it looks for
-Named steps of at least two ranks that communicate: NVTX ranges such as `step`, or PyTorch's `ProfilerStep#N`.
-For each step and rank, how long its GPU computed and copied what the step launched, communication left out.
-Where the rank with most of it has 5 % more than the mean of all ranks, it is named, and whether it ran more
-kernels than the others or took longer for them.
+Named steps of at least two ranks that communicate: NVTX ranges such as `step`, or PyTorch's
+`ProfilerStep#N`. For each step and rank, the rule sums the GPU's compute and copy time for launches
+of the step, without communication. A rank with 5 % more than the mean of all ranks is reported. The
+finding says whether it ran more kernels than the others, or took longer for the same ones.
 
 ## Why it costs time
-In each step ranks exchange what they computed, and all wait for the last. Time that one rank computes longer,
-all others stand still; it looks like communication on them.
+In each step, ranks exchange their results, and all wait for the last one. If one rank computes
+longer, all others wait that long; on them it looks like communication.
 
 ## What to do
-More kernels or more data on one rank: balance by cost instead of count (sequences by their length, experts by
-their tokens, pipeline stages by their layers), and keep logging, saving and evaluation off one rank, or
-spread them. The same kernels, but slower: clocks, heat, another program on that GPU, a worse PCIe slot.
+More kernels or more data on one rank: balance by cost instead of count (sequences by length,
+experts by tokens, pipeline stages by layers), and distribute logging, saving and evaluation. The
+same kernels, but slower: check clocks, heat, other programs on that GPU, and the PCIe slot.
 
-## When it is wrong
-Where the ranks do not wait for each other in each step. Where the others have other work to do meanwhile.
-Where only a few steps were recorded, whose load differs by chance.
+## When it does not apply
+If the ranks do not wait for each other in each step. If the others have other work to do while they
+wait. If only a few steps were recorded, their load differs by chance.
 """
 
 from __future__ import annotations
@@ -54,16 +54,19 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it; steps that overlap it count whole.
-        rows: how many of the steps to keep as evidence.
+        selection: the part to use; steps that overlap it count in full.
+        rows: maximum number of steps kept as evidence.
         more: percent above the mean that the rank with most work must have.
-        least: percent of the time looked at that balancing must be able to win.
+        least: percent of the judged time that balancing must be able to save.
     """
     gpus(report, selection)
     known = steps(report, selection)
     names = report.sql("SELECT DISTINCT demangled::VARCHAR AS name FROM kernels").column(0).to_pylist()
     between = ", ".join(quoted(name) for name in names if class_of(name) == "communication") or "NULL"
-    of = f"SELECT process FROM kernels WHERE demangled::VARCHAR IN ({between}) UNION SELECT process FROM collectives"
+    of = (
+        f"SELECT process FROM kernels WHERE demangled::VARCHAR IN ({between}) UNION SELECT process "
+        "FROM collectives"
+    )
     ranks = sorted(set(report.sql(of).column(0).to_pylist()) & set(numbers(known, "process").tolist()))
     if len(ranks) < 2:
         raise MissingData(
@@ -166,9 +169,11 @@ def _finding(
         subject=base_name(own.column("name")[0].as_py()),
         title=f"{capital(name)} has {percent(above)} more work in its steps than the {counted(len(ranks), 'rank')} on average",
         cause=f"Its GPU computed and copied for {duration(work[worst].sum() / number)} in a step, those of all ranks for "
-        f"{duration(mean.mean())} on average. It had most work in {times} of {counted(number, 'step')}. {why}. With equal work on all "
+        f"{duration(mean.mean())} on average. It had most work in {times} of "
+        f"{counted(number, 'step')}. {why}. With equal work on all "
         f"ranks a step would be {duration(estimate / number)} shorter.",
-        fix=f"Balance the work of {name} with the others by its cost: sequence lengths, experts, pipeline stages, what only one rank does.",
+        fix=f"Balance the work of {name} with the others by its cost: sequence lengths, experts, "
+        "pipeline stages, work that only one rank does.",
         evidence=evidence,
         occurrences=number,
         bound=bound,

@@ -1,27 +1,28 @@
 """A framework keeps compiling after the warm-up.
 
 ## What it looks for
-Python samples in the compilers of torch.compile, JAX, Triton, Numba and TensorFlow, after the start: from the
-third step on (named steps, else the third time that a kernel came which runs once in each); of JAX and others
-without such a kernel, once what took longest to compile had been compiled. Only lines of the program that had
-compiled something before count. Together these compilations take at least 2 % of the time.
+Python samples in the compilers of torch.compile, JAX, Triton, Numba and TensorFlow after the start.
+The start ends with the third step: a named step, or the third run of a kernel that runs once per
+step. For JAX and others without such a kernel, it ends when the longest compilation has ended. Only
+lines of the program count that had compiled something before. Together these compilations must take
+at least 2 % of the time.
 
 ## Why it costs time
-Compiling takes seconds, the step that was compiled milliseconds, and the GPU has nothing to do meanwhile.
-What is compiled holds for the shapes, types and Python values that it met, its guards. A new shape, or a
-Python number that changes from step to step, means to compile again. After 8 times (`recompile_limit`)
-torch.compile gives up and runs the function without compiling.
+Compiling takes seconds, a compiled step milliseconds, and the GPU is idle while the host compiles.
+Compiled code is valid for the shapes, types and Python values that the compiler saw (its guards). A
+new shape, or a Python number that changes from step to step, makes it compile again. After 8 times
+(`recompile_limit`) torch.compile gives up and runs the function uncompiled.
 
 ## What to do
-See why: `TORCH_LOGS=recompiles`, `jax.config.update("jax_log_compiles", True)`. Keep what changes out of the
-guards: a tensor in place of a Python number; `torch._dynamo.mark_dynamic` or `dynamic=True` for sizes; shapes
-that are padded to a few, and the last batch dropped (`drop_last=True`). In JAX pad shapes, and make only what
-hardly changes a static argument.
+Find the reason: `TORCH_LOGS=recompiles`, `jax.config.update("jax_log_compiles", True)`. Keep
+changing values out of the guards: a tensor instead of a Python number; `torch._dynamo.mark_dynamic`
+or `dynamic=True` for sizes; shapes padded to a few sizes; the last batch dropped
+(`drop_last=True`). In JAX, pad shapes, and make only values that hardly change static arguments.
 
-## When it is wrong
-Where the program does something new for the first time in the same line, such as its first evaluation. Where
-each shape comes back often in a long run: then the compilations end. Samples of Python say it within some 10
-ms for each compilation.
+## When it does not apply
+If the same line does something new for the first time, such as the first evaluation. If each shape
+recurs often in a long run, the compilations end. The times come from Python samples: each
+compilation is off by about 10 ms.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many stretches to keep as evidence.
-        least: percent of the time looked at that compiling must take after the start.
+        selection: the part to use.
+        rows: maximum number of stretches kept as evidence.
+        least: percent of the judged time that compiling must take after the start.
     """
     if (
         not report.tables["samples"]

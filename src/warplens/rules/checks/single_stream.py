@@ -1,22 +1,22 @@
 """The legacy default stream makes the work of other streams wait.
 
 ## What it looks for
-Kernels that were launched on a free stream, but began only when a kernel of the null stream ended; and kernels of the null
-stream that began only when a kernel of another stream ended.
-Only kernels are counted that would have fitted on the GPU together: each has at most half as many blocks as there are
-multiprocessors. Streams that wait for events are left out: there the order may be meant.
+Kernels that were launched on a free stream, but began only when a kernel of the null stream ended;
+and kernels of the null stream that began only when a kernel of another stream ended. Only kernels
+count that would have fitted on the GPU together: each has at most half as many blocks as there are
+multiprocessors. Streams that wait for events do not count, because their order may be intended.
 
 ## Why it costs time
-The legacy default stream and other streams wait for each other, whether their work belongs together or not: two streams of small kernels
-then run like one, and most of the GPU has nothing to do.
+The legacy default stream and other streams wait for each other, even if their work is independent.
+Two streams of small kernels then run like one, and most of the GPU is idle.
 
 ## What to do
-Give each stream its own work (`cudaStreamNonBlocking`, `torch.cuda.Stream`) and keep the default stream empty, or compile with
-`--default-stream per-thread`; order what depends on each other with events.
+Give each stream its own work (`cudaStreamNonBlocking`, `torch.cuda.Stream`) and keep the default
+stream empty, or compile with `--default-stream per-thread`. Order dependent work with events.
 
-## When it is wrong
-Where the work of one stream needs the result of the other, and the program relies on the default stream to order them. Where each kernel
-uses all of the memory's bandwidth, two at once are no faster.
+## When it does not apply
+If the work of one stream needs the result of the other, and the program relies on the default
+stream for the order. If each kernel uses the full memory bandwidth, two at once are no faster.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the kernels to keep as evidence.
-        fewest: kernels that must have waited.
-        least: percent of the time looked at that their waits must be able to cost.
+        selection: the part to use.
+        rows: maximum number of kernels kept as evidence.
+        fewest: minimum number of kernels that waited.
+        least: percent of the judged time that their waits must be able to cost.
     """
     devices = gpus(report, selection)
     needed(report, selection)
@@ -61,7 +61,7 @@ def check(
            UNION SELECT process, null_stream AS stream FROM contexts WHERE null_stream IS NOT NULL""",
     )
     if not nulls:
-        raise MissingData(f"does not say which stream is the default stream{selection.place(report)}.")
+        raise MissingData(f"does not identify the default stream{selection.place(report)}.")
     others = _streams(report, "SELECT process, stream FROM streams WHERE kind = 'default'") - nulls
     others -= _streams(
         report, "SELECT process, stream FROM syncs WHERE kind = 'Stream wait event' AND stream IS NOT NULL"
@@ -86,9 +86,9 @@ def check(
                 rule="single_stream",
                 subject=gpu.label,
                 title=f"The default stream made small kernels of other streams wait {duration(bound)} on {gpu.label}",
-                cause=f"{counted(len(places), 'kernel')} had been launched and had a free stream, but "
-                "began only when a kernel of the legacy "
-                "default stream ended, or that when one of theirs did. All were small enough to run at once.",
+                cause=f"{counted(len(places), 'kernel')} had been launched on a free stream, but "
+                "began only when a kernel of the legacy default stream ended, or the other way "
+                "round. All were small enough to run at the same time.",
                 fix="Create streams with cudaStreamNonBlocking and keep the default stream empty, or "
                 "compile with --default-stream per-thread.",
                 evidence=tuple(

@@ -1,25 +1,27 @@
 """Sleeps and writes to disk on a thread that has work to do.
 
 ## What it looks for
-Sleeps, and calls that wait until a disk has what was written (fsync and the like), in one function
-for more than 5 % of the time that is looked at. With the calls of the C library (`-t osrt`) these
-are known; from samples of Python it is seen that a thread stood still, and the line that it stood
-in says in what: then the source must be on this machine. The busy handler of a database, which
-sleeps and tries again, is known from its library, or from the line that calls it. Sleeps of threads
-that do nothing else do not count, other than of the main one, nor does waiting for events, threads
-and processes, also where it sleeps between two looks: then other threads of the run work meanwhile.
+Sleeps, and calls that wait for a disk (fsync and similar), in one function for more than 5 % of the
+judged time. The calls of the C library (`-t osrt`) show them directly. With Python samples, the
+rule reads the source line in which the thread stopped; the source must be on this machine. The busy
+handler of a database, which sleeps and tries again, is recognised by its library or by the calling
+line.
+
+Sleeps do not count on threads that do nothing else, except on the main thread. Waiting for events,
+threads and processes does not count either. A thread that sleeps between two checks counts as
+waiting if other threads of the run work during its sleeps.
 
 ## Why it costs time
 The thread does nothing until the sleep ends, even if the awaited result is ready long before.
 
 ## What to do
-Wait for the thing itself: an event, a condition, a future, `select`. A busy database: one
-connection that writes, shorter transactions, SQLite's `journal_mode=WAL`. Many fsyncs: one for many
+Wait for the result itself: an event, a condition, a future, `select`. A busy database: use one
+writing connection, shorter transactions, SQLite's `journal_mode=WAL`. Many fsyncs: use one for many
 writes, in a separate thread.
 
-## When it is wrong
-Where the program is to wait, such as between two measurements or before it asks a service again.
-Where data must be on the disk before the next step begins.
+## When it does not apply
+If the program is meant to wait, such as between two measurements or before it polls a service
+again. If data must be on the disk before the next step begins.
 """
 
 from __future__ import annotations
@@ -52,7 +54,10 @@ if TYPE_CHECKING:
 
 LINK = "https://docs.python.org/3/library/threading.html#event-objects"
 SLEEP, DISK, BASE = "sleeps", "waits for a disk", "waits for a database"
-_CALLS = "\"group\" = 'sleep' OR regexp_full_match(name::VARCHAR, 'fsync|fdatasync|msync|sync|syncfs|sync_file_range')"
+_CALLS = (
+    "\"group\" = 'sleep' OR regexp_full_match(name::VARCHAR, "
+    "'fsync|fdatasync|msync|sync|syncfs|sync_file_range')"
+)
 _LINES = (
     (re.compile(r"\b(u|nano)?sleep\s*\("), SLEEP),
     (re.compile(r"\b(fsync|fdatasync|msync)\s*\("), DISK),
@@ -62,9 +67,11 @@ _LIBRARY = re.compile(r"sqlite|libpq|duckdb|lmdb|libdb-")
 _OTHERS = 0.8  # of the time that a thread sleeps: others that work for so long are what it waits for
 _WORK = 0.1  # of the time that a thread sleeps: one that runs for less has nothing else to do
 _FIXES = {
-    SLEEP: "Wait for the thing itself (an event, a condition, a future), or sleep in a thread that has nothing else to do.",
+    SLEEP: "Wait for the result itself (an event, a condition, a future), or sleep in a thread that "
+    "has nothing else to do.",
     DISK: "Sync once for many writes, or in a separate thread.",
-    BASE: "Shorter transactions, one connection that writes, WAL mode of SQLite: while one writes, the others sleep and try again.",
+    BASE: "Shorter transactions, one connection that writes, WAL mode of SQLite: while one writes, "
+    "the others sleep and try again.",
 }
 
 
@@ -94,8 +101,8 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
 
     Args:
         report: the report.
-        selection: which part of it.
-        least: percent of the time looked at that it must take.
+        selection: the part to use.
+        least: percent of the judged time that it must take.
     """
     begin, end = edges(report, selection)
     lead = set(leading(report, selection).values())

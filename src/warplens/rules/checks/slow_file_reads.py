@@ -1,21 +1,24 @@
 """Slow file reads that delay the work.
 
 ## What it looks for
-Reads (also `open`) of one kind on one thread that lasted 1 ms or more, at least five of them, and together, the longest aside, more than
-5 % of the time that is looked at. Within NVTX ranges; where there is a GPU: on the thread that launches, or steps, while a GPU had
-nothing to do. Needs the calls of the C library (`-t osrt`).
+Reads (and `open`) of one kind on one thread that lasted 1 ms or more. There must be at least five,
+and together, without the longest, they must take more than 5 % of the judged time. They count
+inside NVTX ranges. If there is a GPU, they count on the thread that launches or runs the steps,
+while a GPU was idle. Needs the calls of the C library (`-t osrt`).
 
 ## Why it costs time
-A read from memory takes microseconds. One that takes milliseconds waits for a disk or the network (NFS, Lustre, object stores), and so
-does the thread. Such storage answers many questions at once as fast as one, but the thread asks one at a time.
+A read from memory takes microseconds. A read that takes milliseconds waits for a disk or the
+network (NFS, Lustre, object stores), and so does the thread. Such storage serves many requests at
+once as fast as one, but the thread sends one at a time.
 
 ## What to do
-Read ahead in other threads or processes (`num_workers` and `prefetch_factor` of a DataLoader, `posix_fadvise`), read larger pieces, pack
-small files into few large ones, copy the data to a local disk first, keep what is needed again.
+Read ahead in other threads or processes (`num_workers` and `prefetch_factor` of a DataLoader,
+`posix_fadvise`), read larger pieces, pack small files into few large ones, copy the data to a local
+disk first, and keep data that is needed again.
 
-## When it is wrong
-Where the data is needed once and at once, such as the weights at start-up. Where the disk is as fast as it gets: then reading ahead only
-hides what fits beside the work.
+## When it does not apply
+If the data is needed once and immediately, such as the weights at start-up. If the disk is at its
+limit, reading ahead hides only as much as fits beside the work.
 """
 
 from __future__ import annotations
@@ -44,10 +47,10 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        shortest: reads count that last so long, ms.
-        least: percent of the time looked at that they must take, without the longest one.
-        times: how many there must be.
+        selection: the part to use.
+        shortest: ms; shorter reads do not count.
+        least: percent of the judged time that they must take, without the longest one.
+        times: minimum number of reads.
     """
     findings = []
     for blocker in blocked(report, selection, _READS, shortest=shortest, least=least, times=times):
@@ -62,7 +65,8 @@ def check(
                 f"{duration(blocker.cover.total)} in all",
                 cause=f"They were of {counted(len(files), 'file')} and brought {moved:,} bytes, {average} "
                 "each: the storage is slow to answer.",
-                fix="Read ahead in other threads or processes, in larger pieces, or from a local copy; keep what is needed again.",
+                fix="Read ahead in other threads or processes, in larger pieces, or from a local "
+                "copy; keep data that is needed again.",
                 evidence=blocker.evidence(),
                 occurrences=len(blocker.calls),
                 bound=blocker.bound,

@@ -1,21 +1,23 @@
 """Kernels so short that launching them takes longer than running them.
 
 ## What it looks for
-Stretches in which a GPU waited for one launch after the other: each kernel began only once its launch, which was later than the end of the
-work before it, had been called, while the thread launched without a pause. How long the GPU did nothing between these kernels is the cost.
+Stretches in which a GPU waited for one launch after another: each launch came after the previous
+work had ended, although the thread launched without a pause. The cost is the GPU's idle time
+between these kernels.
 
 ## Why it costs time
-A launch takes the host 2 to 10 us, with the framework around it often 20 us and more. A kernel that is shorter than that ends before the
-next one is there: the GPU's speed no longer counts, the host's does.
+A launch takes the host 2 to 10 us, with a framework often 20 us and more. A shorter kernel ends
+before the next one arrives: then the speed of the host matters, not that of the GPU.
 
 ## What to do
-Fewer, larger kernels: `torch.compile` fuses elementwise operations; fused optimizers (`fused=True`, or `foreach=True`) and fused attention;
-larger batches. Or launch them all at once: CUDA graphs (`torch.compile(mode="reduce-overhead")`, `torch.cuda.graphs`, JAX's `jit` around
-the whole step), where kernels follow each other within about 1 us.
+Use fewer, larger kernels: `torch.compile` fuses elementwise operations; use fused optimizers
+(`fused=True`, or `foreach=True`), fused attention and larger batches. Or launch them all at once
+with CUDA graphs (`torch.compile(mode="reduce-overhead")`, `torch.cuda.graphs`, JAX's `jit` around
+the whole step), in which kernels follow each other within about 1 us.
 
-## When it is wrong
-While a profiler records every call, launches take longer than without: compare the step's time without it. Where the host waits for
-something else between launches (data, locks) the rule `gpu_waits_for_cpu` tells more.
+## When it does not apply
+If a profiler that records every call makes launches slower: compare the step's time without it. If
+the host waits for something else between launches (data, locks): see `gpu_waits_for_cpu`.
 """
 
 from __future__ import annotations
@@ -24,20 +26,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warplens.analysis.gpu.ops import during
 from warplens.analysis.intervals import Cover
 from warplens.model.words import counted, duration, percent
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import KERNEL, GpuOperations, gpus, span, together
 from warplens.rules.host_calls import needed
-from warplens.rules.launches import KernelLaunches, launches
+from warplens.rules.launches import KernelLaunches, fewer_launches, launches
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#reduce-cpu-overhead-with-cuda-graphs"
 IDLE = ("launch-bound", "host-bound")
-_COMPILED = 0.2  # share of kernels made by Inductor from which on a program is compiled; libraries' kernels are the rest
 _IN_A_GRAPH = 1_000  # ns between two kernels of a graph
 
 
@@ -54,11 +54,12 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the stretches to keep as evidence.
-        apart: us between two launches, and of a gap, up to which the thread did nothing else.
-        fewest: kernels that must have been waited for.
-        least: percent of the time looked at that launching must be able to cost.
+        selection: the part to use.
+        rows: maximum number of stretches kept as evidence.
+        apart: us; a longer pause between two launches, or a longer gap, is not the cost of
+            launching.
+        fewest: minimum number of late kernels.
+        least: percent of the judged time that launching must be able to cost.
     """
     devices = gpus(report, selection)
     needed(report, selection)
@@ -91,7 +92,7 @@ def check(
             cause=f"{counted(kernels, 'kernel')} began when the GPU had already run out of work: half of them ran for less than "
             f"{duration(median)}, and the next launch came {duration(waited / kernels)} too late on average, though the thread did nothing "
             f"but launch. With the launches out of the way {percent(min(best, bound) / whole)} of the time could be won.",
-            fix=_advice(report, selection),
+            fix=fewer_launches(report, selection),
             evidence=tuple(sorted(evidence, key=lambda row: -row.values["gpu_idle_ns"])[:rows]),
             occurrences=number,
             bound=bound,
@@ -102,31 +103,6 @@ def check(
             ),
         )
     ]
-
-
-def _advice(report: Report, selection: Selection) -> str:
-    """Return the fix.
-
-    Compiled code need not be compiled, and launched graphs need not become graphs.
-    """
-    (row,) = report.sql(
-        f"""SELECT count(*) FILTER (starts_with(coalesce(name, demangled)::VARCHAR, 'triton_')) AS inductor, count(graph) AS graphs,
-            count(*) AS kernels FROM kernels WHERE {during(report, selection)}"""
-    ).to_pylist()
-    compiled = row["inductor"] >= _COMPILED * row["kernels"]
-    fuse = (
-        "Use larger batches"
-        if compiled
-        else "Fuse (torch.compile, fused optimizers, fused attention) or use larger batches"
-    )
-    if report.tables["graphs"] or row["graphs"]:
-        return f"{fuse}; put what is launched between the CUDA graphs into them."
-    how = (
-        "the code is compiled already, so torch.compile(mode='reduce-overhead')"
-        if compiled
-        else "torch.compile(mode='reduce-overhead')"
-    )
-    return f"{fuse}; or launch them all at once with CUDA graphs: {how}, torch.cuda.graphs."
 
 
 def _late(gpu: GpuOperations, made: KernelLaunches, apart: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

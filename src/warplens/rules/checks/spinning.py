@@ -1,26 +1,26 @@
 """Threads that wait for each other in a busy loop.
 
 ## What it looks for
-Native samples that ended in the runtime of OpenMP (libgomp, libiomp5, libomp) on two threads of a
-process or more, in the waiting of OpenBLAS's threads, or in a spin lock: a tenth of all CPU time or
-more. It costs time where the thread that the others wait for spins itself, sleeps in the same calls
-though one thread would be faster, or lacks a CPU, 5 % of the time that is looked at in all. Else
-the finding has no price: what is lost then is CPU time. Needs native samples (perf events).
+Native samples that ended in the OpenMP runtime (libgomp, libiomp5, libomp) on at least two threads
+of a process, in the waiting loop of OpenBLAS, or in a spin lock: at least a tenth of all CPU time.
+It costs wall time if the leading thread spins itself, sleeps in the same calls although one thread
+would be faster, or lacks a CPU, for 5 % of the judged time in total. Otherwise only CPU time is
+lost, and the finding has no price. Needs native samples (perf events).
 
 ## Why it costs time
-Threads of OpenMP look again and again whether there is work, for milliseconds, before they sleep:
-the next loop begins sooner. Where there are more threads than CPUs, or others use the CPUs, those
-that spin keep away the ones with work. Loops that are short never end sooner with more threads.
+OpenMP threads check for work in a loop for milliseconds before they sleep, so that the next
+parallel loop starts sooner. If there are more threads than CPUs, or other programs use the CPUs,
+spinning threads displace threads with work. Very short loops never end sooner with more threads.
 
 ## What to do
-`OMP_NUM_THREADS` (`OPENBLAS_NUM_THREADS`, `torch.set_num_threads`) no greater than the CPUs that
-are free, and 1 in each of several processes. Where threads wait long, `OMP_WAIT_POLICY=passive`
-(`KMP_BLOCKTIME=0` with Intel's and LLVM's) lets them sleep.
+Set `OMP_NUM_THREADS` (`OPENBLAS_NUM_THREADS`, `torch.set_num_threads`) to at most the number of
+free CPUs, and to 1 in each of several processes. If threads wait long, let them sleep with
+`OMP_WAIT_POLICY=passive` (`KMP_BLOCKTIME=0` for the runtimes of Intel and LLVM).
 
-## When it is wrong
-Where CPUs are free and the loops follow each other closely: then to spin is faster than to sleep.
-Where one thread has more work than the others: they wait for it in any way, and the work must be
-divided better.
+## When it does not apply
+If CPUs are free and the loops follow each other closely, spinning is faster than sleeping. If one
+thread has more work than the others, they wait for it in any case, and the work must be divided
+better.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def check(report: Report, selection: Selection, *, share: float = 10, least: flo
 
     Args:
         report: the report.
-        selection: which part of it.
-        share: percent of all CPU time that was sampled that it must take.
-        least: percent of the time looked at that it must cost, to have a price.
+        selection: the part to use.
+        share: percent of all sampled CPU time that it must take.
+        least: percent of the judged time that it must cost to have a price.
     """
     begin, end = edges(report, selection)
     native = of_kind(read_samples(report), "native") if report.tables["samples"] else None

@@ -1,21 +1,23 @@
 """The program starts slowly: imports, compilation, slow first iterations.
 
 ## What it looks for
-Where the run has a main loop (named steps, or kernels that repeat): the time from the start of the process to the first usual iteration,
-divided among what the leading thread did in it. Else the imports of all processes, each module once with all that it imports. Reported
-from 200 ms and 10 % of the run on.
+If the run has a main loop (named steps, or kernels that repeat): the time from the start of the
+process to the first usual iteration, divided among the activities of the leading thread. Otherwise
+the imports of all processes, each module once with all of its imports. It is reported from 200 ms
+and 10 % of the run.
 
 ## Why it costs time
-It is paid at each start: each experiment, each worker, each restart, each test run. A long run hardly notices it.
+Each start pays it: each experiment, worker, restart and test run. In a long run it hardly matters.
 
 ## What to do
-Import less and later: `python -X importtime` lists the modules. Processes of a pool import again what their parent has: start them with
-`fork`, or with `forkserver` and `multiprocessing.set_forkserver_preload`. Keep what is compiled (`TORCHINDUCTOR_CACHE_DIR`,
+Import less and later: `python -X importtime` lists the modules. Processes of a pool import the same
+modules again as their parent: start them with `fork`, or with `forkserver` and
+`multiprocessing.set_forkserver_preload`. Keep compiled code (`TORCHINDUCTOR_CACHE_DIR`,
 `TRITON_CACHE_DIR`, `CUDA_CACHE_PATH`, `JAX_COMPILATION_CACHE_DIR`).
 
-## When it is wrong
-Where the run is short only because it was cut short to be recorded: then start-up looks larger than it will be. What can be saved of it
-cannot be seen in a recording, so no saving is promised.
+## When it does not apply
+If the run was shortened for the recording, start-up looks larger than it will be. A recording
+cannot show how much of it is avoidable, so the finding promises no saving.
 """
 
 from __future__ import annotations
@@ -48,8 +50,8 @@ def check(report: Report, selection: Selection, *, least: float = 10, shortest: 
 
     Args:
         report: the report.
-        selection: which part of it.
-        least: percent of the time looked at that it must take.
+        selection: the part to use.
+        least: percent of the judged time that it must take.
         shortest: ms that it must take.
     """
     begin, end = edges(report, selection)

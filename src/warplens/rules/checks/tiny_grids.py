@@ -1,25 +1,25 @@
 """Long kernels with a grid so small that most of the GPU is idle.
 
 ## What it looks for
-Kernels of at least 50 us whose grid has blocks for less than a tenth of the GPU's multiprocessors, `<<<1,
-1>>>` among them. Time in which another kernel ran beside them does not count, nor do kernels of
-communication, which take few multiprocessors on purpose.
+Kernels of at least 50 us whose grid has blocks for less than a tenth of the GPU's multiprocessors,
+for example `<<<1, 1>>>`. Time in which another kernel ran beside them does not count. Communication
+kernels do not count, because they use few multiprocessors on purpose.
 
 ## Why it costs time
-A block runs on one multiprocessor. A grid of one block leaves the other 131 of an H100 idle, and a block of
-one thread leaves 31 of the 32 lanes of its warp idle as well. The GPU counts as busy all the while: tables of
-utilization say 100 %.
+A block runs on one multiprocessor. A grid of one block leaves the other 131 of an H100 idle, and a
+block of one thread also leaves 31 of the 32 lanes of its warp idle. The GPU counts as busy all the
+time: utilization is 100 %.
 
 ## What to do
-Launch at least one block for each multiprocessor and 128 threads or more in each: a grid-stride loop, partial
-sums that are added up afterwards (CUB, Thrust, `torch.sum`), one block for each row instead of one for all.
-Give a library's kernel that has a small grid more at once: a larger batch, or several of them side by side in
-other streams.
+Launch at least one block per multiprocessor, with 128 threads or more each: a grid-stride loop,
+partial sums that are added up afterwards (CUB, Thrust, `torch.sum`), one block per row instead of
+one for all. If a library's kernel has the small grid, give it more work at once: a larger batch, or
+several of them side by side in other streams.
 
-## When it is wrong
-Where the work depends on itself from element to element, such as a recurrence, so that it cannot be divided.
-Where a kernel waits for something, as a persistent server does. The expected saving assumes that
-additional blocks run as fast as the present ones.
+## When it does not apply
+If each element depends on the one before, as in a recurrence, so that the work cannot be divided.
+If the kernel waits for something, as a persistent server does. The estimate assumes that additional
+blocks run as fast as the present ones.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the launches to keep as evidence.
-        below: percent of the multiprocessors that the blocks of a grid must stay below.
-        longest: us up to which a kernel may take such a grid.
-        least: percent of the time looked at that the launches of one kernel must take by themselves.
+        selection: the part to use.
+        rows: maximum number of launches kept as evidence.
+        below: percent of the multiprocessors below which a grid counts as small.
+        longest: us; kernels up to this length do not count.
+        least: percent of the judged time that the launches of one kernel must take by themselves.
     """
     gpus(report, selection)
     devices = report.table("devices", ["process", "device", "multiprocessors"]).to_pylist()
@@ -72,13 +72,15 @@ def check(
         (row["process"], row["device"]): row["multiprocessors"] for row in devices if row["multiprocessors"]
     }
     if not known:
-        raise MissingData("does not say how many multiprocessors its GPUs have.")
+        raise MissingData("does not contain the number of multiprocessors of its GPUs.")
     whole = span(report, selection)
     begin, end = edges(report, selection)
     findings = []
     for (process, device), processors in sorted(known.items()):
         on = f"process = {process} AND device = {device} AND {during(report, selection)}"
-        limit = f'{_BLOCKS} * 100 < {below} * {processors} AND "end" - "start" >= {round(longest * 1000)}'
+        # no grid has no blocks: recorders write 0 where they do not know it, as of kernels in graphs
+        few = f"{_BLOCKS} > 0 AND {_BLOCKS} * 100 < {below} * {processors}"
+        limit = f'{few} AND "end" - "start" >= {round(longest * 1000)}'
         names = (
             report.sql(f"SELECT DISTINCT demangled::VARCHAR FROM kernels WHERE {on} AND {limit} ORDER BY ALL")
             .column(0)
@@ -116,8 +118,8 @@ def check(
 
 
 def _others(report: Report, on: str, limit: str) -> Cover:
-    """Return when kernels with a larger grid, or short ones, and whole graphs ran."""
-    where = {"kernels": f"{on} AND NOT ({limit})", "graphs": on}
+    """Return when kernels with a larger or an unknown grid, or short ones, and whole graphs ran."""
+    where = {"kernels": f"{on} AND NOT coalesce({limit}, false)", "graphs": on}
     parts = [
         report.sql(f'SELECT "start", "end" FROM {table} WHERE {condition}')
         for table, condition in where.items()
@@ -147,10 +149,11 @@ def _finding(
     return Finding(
         rule="tiny_grids",
         subject=row["name"],
-        title=f"{row['name']} ran for {duration(alone.total)} on {_shape(row)}, while the rest of the GPU had nothing to do",
+        title=f"{row['name']} ran for {duration(alone.total)} on {_shape(row)}, while the rest of the "
+        "GPU was idle",
         cause=f"{counted(own.num_rows, 'launch')} took {percent(alone.total / whole, 1)} of the time, with no other kernel beside: "
-        f"{processors - row['blocks']} of the {processors} multiprocessors were idle. With its work on all of them alike the kernel "
-        f"would take {duration(alone.total - won)}.",
+        f"{processors - row['blocks']} of the {processors} multiprocessors were idle. With its work "
+        f"spread over all of them the kernel would take {duration(alone.total - won)}.",
         fix="Divide the work among more blocks and threads (a grid-stride loop, partial sums, one block for each row), or give the kernel "
         "more at once.",
         evidence=most(evidence, rows),

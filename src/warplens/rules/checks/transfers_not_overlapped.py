@@ -1,21 +1,23 @@
 """Copies between host and GPU during which no kernel ran.
 
 ## What it looks for
-For each GPU the time in which data came from the host, went to it, or to or from another GPU, and no kernel ran, between the first and the
-last kernel. Copies within the device are work like any other.
+For each GPU, the time between the first and the last kernel in which data moved between host and
+GPU, or between GPUs, and no kernel ran. Copies within the device count as work.
 
 ## Why it costs time
-A GPU has engines for copies beside its multiprocessors: data for the next step can come in while this one computes. Such a copy costs
-nothing, as long as there is enough to compute.
+A GPU has copy engines beside its multiprocessors: data for the next step can arrive while the
+current one computes. Such a copy costs nothing, as long as there is enough to compute.
 
 ## What to do
-Copy the next batch in a separate stream while this one computes (a prefetcher; in PyTorch page-locked memory, `non_blocking=True` and
-`torch.cuda.stream`); split large copies into pieces that are used one by one; keep what comes back every step on the GPU. What is moved
-between host and GPU in each step because memory is short (offloading) must be prefetched a layer ahead.
+Copy the next batch in a separate stream while the current one computes (a prefetcher; in PyTorch
+page-locked memory, `non_blocking=True` and `torch.cuda.stream`). Split large copies into pieces
+that are used one by one. Keep data that returns in every step on the GPU. If memory is short and
+layers are offloaded to the host, prefetch them one layer ahead.
 
-## When it is wrong
-Where the kernels need just this data and nothing else can be computed meanwhile. Where the GPU is idle most of the time anyway, its copies
-may be hidden behind the host, and hiding them behind kernels wins nothing.
+## When it does not apply
+If the kernels need exactly this data, and nothing else can be computed in the meantime. If the GPU
+is idle most of the time anyway, the host hides the copies, and hiding them behind kernels saves
+nothing.
 """
 
 from __future__ import annotations
@@ -44,9 +46,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the copies to keep as evidence.
-        least: percent of the time looked at that the copies of a GPU must be able to cost.
+        selection: the part to use.
+        rows: maximum number of copies kept as evidence.
+        least: percent of the judged time that the copies of a GPU must be able to cost.
     """
     devices = [gpu for gpu in gpus(report, selection) if len(gpu.running.start)]
     if not devices:
@@ -82,13 +84,12 @@ def _of(gpu: GpuOperations, moved: Copies, rows: int, least: float) -> tuple[Fin
     shared = int(np.isin(gpu.stream[mine][lonely > 0], gpu.stream[gpu.kind != COPY]).sum())
     pageable = int(moved.pageable[place][lonely > 0].sum())
     total = size(int(moved.bytes[place][lonely > 0].sum()))
-    why = (
-        [f"{shared:,} of them are in a stream with kernels, where one waits for the other."] if shared else []
-    )
+    why = [f"{shared:,} of them share a stream with kernels, and each waits for the other."] if shared else []
     why += [f"{pageable:,} of them use pageable memory, which must be page-locked first."] if pageable else []
     if alone.total > free:
         why.append(
-            f"Kernels ran for only {duration(free)} without a copy: no more can be hidden, the rest can only be won by moving less."
+            f"Kernels ran for only {duration(free)} without a copy: no more can be hidden, the "
+            "rest can only be won by moving less."
         )
     finding = Finding(
         rule="transfers_not_overlapped",
@@ -113,7 +114,10 @@ def _row(
 ) -> Evidence:
     which = int(np.flatnonzero(mine)[number])
     values = {"bytes": int(moved.bytes[place]), "alone_ns": lonely}
-    text = f"copy {moved.kind[place]} on stream {int(gpu.stream[which])}, {duration(lonely)} of it without a kernel"
+    text = (
+        f"copy {moved.kind[place]} on stream {int(gpu.stream[which])}, {duration(lonely)} of it "
+        "without a kernel"
+    )
     return Evidence(
         table="memcpys",
         id=int(gpu.id[which]),

@@ -1,27 +1,28 @@
 """Managed memory that host and GPU touch in turn: its pages migrate, and kernels wait for them.
 
 ## What it looks for
-Programs with managed memory (`cudaMallocManaged`). A kernel is slow there if it takes at least three times as
-long as other launches of it on the same grid do, and either pages moved to its GPU meanwhile, or it was the
-first one after a pause in which the host was at work. At least three slow launches. Where migrations were
-recorded, it says how much moved, and in how many pieces. Where every launch of a kernel waits, recorded
-migrations and faults of the GPU say for how long.
+Programs with managed memory (`cudaMallocManaged`). A launch is slow if it takes at least three
+times as long as other launches of the kernel on the same grid, and either pages moved to its GPU
+during it, or it was the first one after a pause in which the host worked. There must be at least
+three slow launches. If migrations were recorded, the finding states their size and number. If every
+launch of a kernel waits, recorded migrations and GPU faults show for how long.
 
 ## Why it costs time
-A page that the host touched lies in the host's memory. A kernel that touches it stops in a fault until the
-page has been moved, in pieces of 4 KiB to 2 MiB: a few GB/s where a copy has 25 to 55. When the host touches
-it again, the page comes back the same way.
+A page that the host touched is in host memory. A kernel that touches it stops in a fault until the
+page has moved, in pieces of 4 KiB to 2 MiB: a few GB/s, compared with 25 to 55 for a copy. When the
+host touches it again, the page moves back in the same way.
 
 ## What to do
-Move ahead of time and at once: `cudaMemPrefetchAsync` to the GPU before the kernels, and back before the host
-reads; `cudaMemAdvise` for what one side only reads. Or keep the data on the GPU (`cudaMalloc`) and copy what
-the host needs from page-locked memory. Let the GPU do what the host does in between.
+Move pages ahead of time and together: `cudaMemPrefetchAsync` to the GPU before the kernels, and
+back before the host reads; `cudaMemAdvise` for data that one side only reads. Or keep the data on
+the GPU (`cudaMalloc`) and copy the part that the host needs to page-locked memory. Or let the GPU
+do the host's work in between.
 
-## When it is wrong
-The expected saving assumes that pages take 1.3 times as long to the host as to the GPU, at most
-the pause before a launch. Where the slow launches do more work than the others: launches of a kernel on one grid are taken
-to do the same. Where the memory of the GPU is too small, and pages must move anyway. On machines that share
-page tables (Grace Hopper), pages need not move.
+## When it does not apply
+If the slow launches do more work than the others: launches of a kernel on one grid are assumed to
+do the same. If the GPU's memory is too small, so that pages must move anyway. If the machine shares
+page tables (Grace Hopper), pages need not move. The estimate assumes that pages take 1.3 times as
+long to the host as to the GPU, at most the pause before a launch.
 """
 
 from __future__ import annotations
@@ -76,15 +77,19 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the launches to keep as evidence.
-        fewest: slow launches of one kernel.
-        least: percent of the time looked at that kernels must have taken longer than usual, all of them together.
+        selection: the part to use.
+        rows: maximum number of launches kept as evidence.
+        fewest: minimum number of slow launches of a kernel.
+        least: percent of the judged time by which kernels must have taken longer than usual, in
+            total.
     """
     devices = gpus(report, selection)
     if not report.tables["cuda_api"] and not report.tables["um_events"]:
-        raise MissingData("does not say whether its memory is managed.")
-    managed = f"SELECT DISTINCT process FROM cuda_api WHERE {_ALLOCATES} UNION SELECT DISTINCT process FROM um_events"
+        raise MissingData("does not distinguish managed memory.")
+    managed = (
+        f"SELECT DISTINCT process FROM cuda_api WHERE {_ALLOCATES} UNION SELECT DISTINCT process "
+        "FROM um_events"
+    )
     processes = set(report.sql(managed).column(0).to_pylist())
     begin, end = edges(report, selection)
     findings = []
@@ -180,7 +185,8 @@ def _finding(
             WHERE process = {gpu.process} AND device = {gpu.device} AND kind IN ('HtoD', 'DtoH') GROUP BY kind ORDER BY kind DESC"""
     ).to_pylist()
     pages = "; ".join(
-        f"{size(row['bytes'] or 0)} moved to the {'GPU' if row['kind'] == 'HtoD' else 'host'} in {counted(row['pieces'], 'piece')}"
+        f"{size(row['bytes'] or 0)} moved to the {'GPU' if row['kind'] == 'HtoD' else 'host'} in "
+        f"{counted(row['pieces'], 'piece')}"
         for row in moved
     )
     launches = zip(
@@ -202,17 +208,21 @@ def _finding(
         for text in (f"{of} took {duration(longer)} longer for its pages",)
     )
     compared = (
-        f"took at least {_SLOWER} times as long as other launches of the same kernels, each after the host had had its turn."
+        f"took at least {_SLOWER} times as long as other launches of the same kernels, each after "
+        "the host had had its turn."
         if slow.compared
         else "waited for pages in each launch: none of them met its pages on the GPU."
     )
     finding = Finding(
         rule="unified_memory_migration",
         subject=gpu.label,
-        title=f"Kernels on managed memory took {duration(lost)} longer where its pages had to come from the host",
+        title=f"Kernels on managed memory took {duration(lost)} longer because pages had to come from "
+        "the host",
         cause=f"{counted(len(slow.id), 'launch')}, most of all of {name}, {compared}{f' {pages}.' if pages else ''} "
-        f"Before the slow ones the GPU had nothing to do for {duration(int(slow.pause.sum()))}, in which pages went back to the host.",
-        fix="Prefetch the pages (cudaMemPrefetchAsync) to where they are needed next, or use cudaMalloc and copy what the host needs."
+        f"Before the slow ones the GPU had nothing to do for {duration(int(slow.pause.sum()))}, in "
+        "which pages went back to the host.",
+        fix="Prefetch the pages (cudaMemPrefetchAsync) to their next user, or use cudaMalloc and "
+        "copy the data that the host needs."
         + ("" if pages else " --cuda-um-migrations records how much moves."),
         evidence=most(evidence, rows),
         occurrences=len(slow.id),

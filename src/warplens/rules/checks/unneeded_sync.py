@@ -1,23 +1,27 @@
 """The program waits for the GPU repeatedly, and the GPU is idle after each wait.
 
 ## What it looks for
-Calls that wait for the GPU and come again and again in one place of the program: synchronisation of a device, stream or event, and copies
-of at most 1 KB to the host that the call waits for, as `tensor.item()` makes them. A place is the innermost NVTX range (or operation of the
-framework) around the call; without ranges, the function.
+Calls that wait for the GPU and recur in one place of the program: synchronisation of a device,
+stream or event, and copies of at most 1 KB to the host that make the call wait, as `tensor.item()`
+does. A place is the innermost NVTX range (or framework operation) around the call; without ranges,
+the function.
 
 ## Why it costs time
-While the host waits it launches nothing. When it goes on, the GPU is done and has nothing to do until the host has caught up. The cost of a
-wait is this idle time up to the next wait, but at most the time that the host waited: without the wait it would be ahead by that time.
+While the host waits it launches nothing. When it continues, the GPU has run out of work and is idle
+until the host catches up. The cost of a wait is this idle time until the next wait, at most the
+time that the host waited: without the wait, the host would be ahead by that time.
 
 ## What to do
-In a training loop read losses and metrics every hundredth step, and keep them on the GPU until then (`loss.detach()`, accumulate tensors).
-Avoid `torch.tensor(…, device="cuda")`, `.item()`, `.cpu()`, `.tolist()`, `.nonzero()`, boolean masks as indices, `if tensor:`,
-`print(tensor)` and `torch.cuda.synchronize()` in it; `torch.cuda.set_sync_debug_mode("warn")` names the lines. In CUDA let
-streams wait for events.
+In a training loop, read losses and metrics every hundredth step, and keep them on the GPU until
+then (`loss.detach()`, accumulated tensors). Avoid `torch.tensor(…, device="cuda")`, `.item()`,
+`.cpu()`, `.tolist()`, `.nonzero()`, boolean masks as indices, `if tensor:`, `print(tensor)` and
+`torch.cuda.synchronize()` in it. `torch.cuda.set_sync_debug_mode("warn")` names the lines. In CUDA,
+let streams wait for events.
 
-## When it is wrong
-Whether a wait is needed cannot be seen in a recording: where the host must know the value to go on (a stopping criterion, sampling of the
-next token), it has to wait. Where the host is the bottleneck anyway (`small_kernels`), less waiting wins less than stated.
+## When it does not apply
+If the host must know the value to continue (a stopping criterion, sampling of the next token): a
+recording cannot show that. If the host is the bottleneck anyway (`small_kernels`), fewer waits save
+less than stated.
 """
 
 from __future__ import annotations
@@ -65,10 +69,10 @@ def check(
 
     Args:
         report: the report.
-        selection: which part of it.
-        rows: how many of the waits to keep as evidence.
-        repeats: how often a wait must come in one place.
-        least: percent of the time looked at that the waits of a place must be expected to cost.
+        selection: the part to use.
+        rows: maximum number of waits kept as evidence.
+        repeats: minimum number of waits in one place.
+        least: percent of the judged time that the waits of a place must be expected to cost.
     """
     devices = gpus(report, selection)
     needed(report, selection)

@@ -1,23 +1,23 @@
 """Threads that were ready to run but had no CPU.
 
 ## What it looks for
-Threads that were runnable and did not run for more than 5 % of the time that is looked at: the
-scheduler had given the CPUs to others. Needs thread states. What other processes of the machine
-used is known where the launcher read the machine's load.
+Threads that were runnable but did not run for more than 5 % of the judged time: the scheduler had
+given the CPUs to other threads. Needs thread states. The CPU use of other processes is known if the
+launcher read the machine's load.
 
 ## Why it costs time
-More threads want to run than there are CPUs, so they take turns: each of them takes longer, and so
-does what waits for it. The main thread waits like all others.
+More threads want to run than there are CPUs, so they take turns. Each takes longer, and so does
+everything that waits for it. The main thread waits like all others.
 
 ## What to do
-Start no more threads in all than there are CPUs: processes times threads of each. NumPy, PyTorch
-and OpenMP start a thread for each CPU in every process: `OMP_NUM_THREADS=1` where there are several
-processes, fewer workers (`num_workers`, `n_jobs`, `pytest -n`) otherwise. Where others use the
-machine, run when they do not.
+Start at most as many threads in total as there are CPUs: processes times threads per process.
+NumPy, PyTorch and OpenMP start one thread per CPU in every process: set `OMP_NUM_THREADS=1` if
+there are several processes, or use fewer workers (`num_workers`, `n_jobs`, `pytest -n`). If other
+programs use the machine, run at another time.
 
-## When it is wrong
-Where all of the CPUs do useful work all the time: then fewer threads are as fast and not faster.
-Where a thread has nothing urgent to do.
+## When it does not apply
+If all CPUs do useful work all the time, fewer threads are equally fast, not faster. If the thread
+has nothing urgent to do.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
 
     Args:
         report: the report.
-        selection: which part of it.
-        least: percent of the time looked at that a thread must have waited for a CPU.
+        selection: the part to use.
+        least: percent of the judged time that a thread must have waited for a CPU.
     """
     known = loads(report, selection)
     begin, end = edges(report, selection)
@@ -125,7 +125,7 @@ def _words(
         f"On average {wanted:.1f} threads of this run wanted one of {counted(there, 'CPU')}: {who} waited."
     )
     if others is not None:
-        cause += f" Other processes of the machine used {others:.1f} of the CPUs."
+        cause += f" Other processes on the machine used {others:.1f} CPUs."
     if wanted > there:
         return (
             cause,
@@ -137,7 +137,7 @@ def _words(
             "Run it while others do not use the machine, or reserve CPUs for it (taskset, a cgroup).",
         )
     if others is not None and own + others < _FULL * there:
-        cause += f" Only {own + others:.1f} of the CPUs were in use in all."
+        cause += f" Only {own + others:.1f} CPUs were in use in total."
         return (
             cause,
             "A limit may keep it from CPUs that are free: cpu.max of its cgroup (docker --cpus), or an affinity (taskset).",

@@ -59,7 +59,7 @@ class Pieces:
             parts = []
 
     def _blob(self, place: int) -> tuple[npt.NDArray[np.uint8], int] | None:
-        """Return the bytes and flags of a blob, None where there is none."""
+        """Return the bytes and flags of a blob, None if there is none."""
         offset, generation = place & ((1 << _GENERATION) - 1), place >> _GENERATION
         at = int(np.searchsorted(self._begins, offset, side="right")) - 1
         if at < 0:

@@ -80,12 +80,12 @@ class Decoded:
 
     @property
     def start(self) -> int:
-        """When the first unit began; 0 where none did."""
+        """When the first unit began; 0 if none did."""
         return int(self.units["start"].min()) if len(self.units) else 0
 
     @property
     def end(self) -> int:
-        """When the last unit ended; 0 where none began."""
+        """When the last unit ended; 0 if none began."""
         return int(self.units["end"].max()) if len(self.units) else 0
 
     @property
@@ -94,7 +94,7 @@ class Decoded:
         return int(np.count_nonzero(~self.units["ended"]))
 
     def losses(self) -> list[str]:
-        """Say what is missing and what would have kept it; empty where nothing is."""
+        """Say what is missing and what would have kept it; empty if nothing is."""
         said = []
         if self.dropped:
             hit = int(np.count_nonzero(self.units["dropped"]))

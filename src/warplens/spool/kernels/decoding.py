@@ -47,12 +47,12 @@ def decode(data: Any, *, generation: int | None = None, layout: str = "warplens"
     """
     view = memoryview(data)
     if not view.c_contiguous:
-        raise SpoolError("the bytes of a buffer have to be in one piece")
+        raise SpoolError("the bytes of a buffer must be contiguous")
     raw = np.frombuffer(view, np.uint8)
     if layout == "nuggets":
         return decode_nuggets(raw)
     if layout != "warplens":
-        raise SpoolError(f"no buffer layout {layout!r}; there are `warplens` and `nuggets`")
+        raise SpoolError(f"unknown buffer layout {layout!r}; choose from `warplens` and `nuggets`")
     head = _head(raw)
     return _decode(raw, head, int(head["generation"]) if generation is None else generation)
 
@@ -60,16 +60,18 @@ def decode(data: Any, *, generation: int | None = None, layout: str = "warplens"
 def _head(raw: Array) -> Array:
     if len(raw) < layout.HEADER_BYTES:
         raise SpoolError(
-            f"no in-kernel buffer: {len(raw)} bytes, and its head alone has {layout.HEADER_BYTES}"
+            f"not an in-kernel buffer: {len(raw)} bytes, but its header alone has {layout.HEADER_BYTES}"
         )
     head: Array = np.frombuffer(raw, _HEADER, 1)[0]
     if head["magic"] != layout.MAGIC:
         raise SpoolError(
-            f"no in-kernel buffer: it begins with {head['magic']:#010x}, not {layout.MAGIC:#010x}; was it overwritten?"
+            f"not an in-kernel buffer: it begins with {head['magic']:#010x}, not "
+            f"{layout.MAGIC:#010x}; was it overwritten?"
         )
     if head["version"] != layout.VERSION:
         raise SpoolError(
-            f"an in-kernel buffer of version {head['version']}, and this warplens reads {layout.VERSION}: use that which wrote it"
+            f"an in-kernel buffer of version {head['version']}, but this warplens reads "
+            f"{layout.VERSION}: use the version that wrote it"
         )
     ring = head["mode"] == layout.MODES.index("smem")
     size = layout.RING_RECORD_BYTES if ring else layout.RECORD_BYTES
@@ -107,10 +109,11 @@ def _decode(raw: Array, head: Array, generation: int) -> Decoded:
     )
     if _wanted(head, generation) == layout.MISMATCH:
         decoded.notes.append(
-            "the kernel was compiled for another mode or ring: none, or not all, of its warps could record into this buffer"
+            "the kernel was compiled for another mode or ring: none, or not all, of its warps "
+            "could record into this buffer"
         )
     if there < head["units"]:
-        decoded.notes.append(f"the buffer is cut off: {there} of {head['units']} units are there")
+        decoded.notes.append(f"the buffer is truncated: it has {there} of {head['units']} units")
     pieces = np.ndarray(
         (there, 4), np.complex128, raw.data, layout.HEADER_BYTES, (stride, 16)
     )  # 16 bytes at once
@@ -187,7 +190,7 @@ def _spans(own: Array, decoded: Decoded) -> tuple[Array, Array, Array]:
     backwards = ended & ((own["time_end"] < own["time_begin"]) | (own["clock_end"] < own["clock_begin"]))
     if backwards.any():
         decoded.notes.append(
-            f"{np.count_nonzero(backwards)} units end before they begin, and are taken as not ended"
+            f"{np.count_nonzero(backwards)} units end before they begin, and count as not ended"
         )
         ended = ended & ~backwards
     name = "time" if decoded.clock == "globaltimer" else "clock"

@@ -26,7 +26,9 @@ def decode_nuggets(raw: Array) -> Decoded:
     slots = len(words) // 4
     wanted = int(words[0])
     if wanted < 0:
-        raise SpoolError(f"this buffer counts {wanted} events: it is no such buffer, or was overwritten")
+        raise SpoolError(
+            f"this buffer counts {wanted} events: it is not a buffer of this kind, or was overwritten"
+        )
     rows = words[1 : 1 + 4 * min(wanted, slots)].reshape(-1, 4)
     written = (rows[:, 0] != 0) | (rows[:, 1] != 0)
     right = written & (rows[:, 1] >= 0) & (rows[:, 2] >= 0) & (rows[:, 2] < RESERVED_TAG)

@@ -27,7 +27,7 @@ def ns_per_tick(own: Array, ended: Array, decoded: Decoded) -> Array:
     elif usable.any():  # all of them are short: together they are longer
         common = float(ns[usable].sum() / cycles[usable].sum())
         decoded.notes.append(
-            "no unit ran long enough to tell the clock's rate, which is known to a few percent only"
+            "no unit ran long enough to measure the clock's rate, so its error is a few percent"
         )
     else:
         common = 1.0

@@ -1,23 +1,32 @@
 """Collective Operation Summary.
 
 ## What it shows
-How long the collective operations of a framework took, and how much they moved: one row for each operation, group and size.
+Time and data volume of a framework's collective operations: one row per operation, process group
+and size.
 
 ## Columns
-- Time (%): the row's share of all rows' Total Time. Total Time, Avg, Med, Min, Max, StdDev (ns): of the operations on the GPU.
-- Instances: how many. Total (MB), Avg (MB): the larger of what the rank gave and what it got, in 10^6 bytes; empty where it is not known.
-- Throughput (MB/s): Total (MB) in Total Time, the algorithm's bandwidth.
-- Group, Ranks, Type: the process group, how many ranks it has, and the type of the elements, where the framework told them.
+- Time (%): the row's share of the Total Time of all rows.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): statistics of the operations' time on the GPU.
+- Instances: number of operations.
+- Total (MB), Avg (MB): data per operation in 10^6 bytes: the larger of input and output of the
+  rank. Empty if the size is unknown.
+- Throughput (MB/s): Total (MB) divided by Total Time (the bandwidth of the algorithm).
+- Group, Ranks, Type: the process group, its number of ranks, and the element type, if the framework
+  recorded them.
 - Name: the operation, e.g. `all_reduce`.
 
 ## How it is computed
-From the table `collectives`, which traces of PyTorch hold. Operations that overlap the selected time count with their whole length. The
-greatest total comes first. Where NCCL's own ranges were recorded instead, see nccl_sum.
+From the table `collectives`, which traces of PyTorch contain. Operations that overlap the selected
+time count with their full duration. The largest total comes first. For recordings with NCCL's own
+ranges, see nccl_sum.
 
 ## Traps
-- A collective waits for the last rank to come: time and throughput are those of the waiting as well. The rule collective_skew parts them.
-- Operations of several groups may run side by side: the total may exceed the time in which the GPU communicated.
-- The bytes that cross a link are others: a ring of n ranks moves 2 (n-1)/n of an all-reduce's size over each.
+- A collective lasts until its last rank arrives. Time and throughput therefore include waiting; the
+  rule collective_skew separates the two.
+- Operations of several groups may run at the same time: the total may exceed the time in which the
+  GPU communicated.
+- The bytes on a link differ from Total: in a ring of n ranks, each link carries 2 (n-1)/n of the
+  size of an all-reduce.
 """
 
 from __future__ import annotations
@@ -39,7 +48,7 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the summary; MissingData where no collective was recorded."""
+    """Return the summary; raises MissingData if no collective was recorded."""
     rows = report.sql(
         f"""SELECT name, "group", group_size, type, count(*) AS count, sum(length)::BIGINT AS total, avg(length) AS mean,
                    median(length) AS median, min(length) AS min, max(length) AS max, coalesce(stddev_samp(length), 0.0) AS deviation,

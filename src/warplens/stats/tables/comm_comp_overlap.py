@@ -1,24 +1,31 @@
 """Communication, Copies and Compute Overlap.
 
 ## What it shows
-How much of the communication and of the copies ran beside computing kernels, and how much of them kept the GPU from computing.
+How much communication and copying ran at the same time as computing kernels, and how much kept the
+GPU from computing.
 
 ## Columns
-- Overlap (%): Hidden, of Total.
-- Total (ns): time in which any of it ran. Hidden (ns): of that, time in which a kernel computed as well. Exposed (ns): the rest.
-- Blocking (ns): of Exposed, the time in which nothing else at all ran on the GPU.
-- Host, Rank, PID, Device, Stream: which GPU or stream; each only where the rows differ in it, Stream with `:by=stream`.
-- What: `communication` (kernels of NCCL, RCCL, NVSHMEM, …, by name) or `memory` (copies, memsets, migrations).
+- Overlap (%): Hidden as a share of Total.
+- Total (ns): time in which at least one such operation ran.
+- Hidden (ns): the part of Total in which a kernel computed as well. Exposed (ns): the rest of
+  Total.
+- Blocking (ns): the part of Exposed in which nothing else at all ran on the GPU.
+- Host, Rank, PID, Device, Stream: the GPU or stream. Each is shown only if rows differ in it,
+  Stream only with `:by=stream`.
+- What: `communication` (kernels of NCCL, RCCL, NVSHMEM, …, by name) or `memory` (copies, memsets,
+  migrations).
 
 ## How it is computed
-Unions: time counts once, however many operations run. `:by=stream` looks at what one stream does of it, beside everything that the GPU
-does. `:by=process` and `:by=rank` add up the time of their GPUs.
+As unions: a moment counts once, however many operations run. `:by=stream` compares the operations
+of one stream with all work of the GPU. `:by=process` and `:by=rank` add up the times of their GPUs.
 
 ## Traps
-- Exposed is not lost: it may be what the algorithm needs. No overlap of communication with compute can win more than it.
-- Kernels of communication wait for other ranks: a late rank makes long, exposed communication on all others.
-- A kernel that is hidden takes multiprocessors and bandwidth from the one that hides it.
-- Graphs that were recorded as a whole count as compute, whatever is in them.
+- Exposed time is not necessarily lost: the algorithm may need the data first. It is the most that
+  better overlap can save.
+- Communication kernels wait for other ranks: one late rank makes exposed communication long on all
+  others.
+- A hidden kernel takes multiprocessors and bandwidth from the kernel that hides it.
+- A graph that was recorded as a whole counts as compute, whatever it contains.
 """
 
 from __future__ import annotations
@@ -41,12 +48,12 @@ _WHAT = {COMMUNICATION: "communication", MEMORY: "memory"}
 
 
 def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Table:
-    """Return the overlap; MissingData where nothing was communicated or copied.
+    """Return the overlap; raises MissingData if nothing was communicated or copied.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `device`, `stream`, `process` or `rank`: column that divides the rows.
+        selection: the part to use.
+        by: `device`, `stream`, `process` or `rank`: one row for each.
     """
     apart = By.of(report, by)
     groups: dict[tuple[Key, str], list[GpuOverlap]] = {}

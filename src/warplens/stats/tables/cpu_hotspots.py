@@ -1,33 +1,45 @@
 """CPU Hotspots.
 
 ## What it shows
-Where threads spent their time, by samples of their stacks: in which functions, lines or libraries, Python and native; or how much each
-thread, process or NVTX range has. `:tree=top-down` shows who called whom, `:tree=bottom-up` by whom the hot functions were called.
+Where threads spent their time, by samples of their stacks: functions, lines or libraries, Python
+and native. Or the time of each thread, process or NVTX range. `:tree=top-down` shows callers above
+the functions that they called, `:tree=bottom-up` shows hot functions above their callers.
 
 ## Columns
-- Self (%), Self (ns): while it was the innermost frame. Total (%), Total (ns): while it was anywhere in the stack.
-- Samples: how many have it in their stack.
-- Name: of the function or library; in a tree indented below its caller (bottom-up: below what it called).
-- Where: file and first line of a function of Python, library of a native one; with `:by=line` file and line.
-- `:by=thread|process|range`: Time (%), Total (ns), Samples, then which: Host, Rank, PID, TID, Thread, Process, Range.
+- Self (%), Self (ns): time in which it was the innermost frame. Total (%), Total (ns): time in
+  which it was anywhere in the stack.
+- Samples: number of samples with it in their stack.
+- Name: function or library. In a tree it is indented below its caller (bottom-up: below the
+  function that it called).
+- Where: file and first line of a Python function, library of a native one. With `:by=line`: file
+  and line.
+- With `:by=thread|process|range`: Time (%), Total (ns), Samples, then Host, Rank, PID, TID, Thread,
+  Process or Range.
 
 ## How it is computed
-Each sample stands for the time to the next one. Native samples are taken where there are any (Python frames are among the native ones),
-else Python samples of threads that ran; `:wall` takes the Python samples of threads that waited, too; `:kind=osrt` is the profile of
-waiting: where the calls of the C library came from that were longer than --osrt-backtrace-threshold. A function that calls itself counts
-once in its Total. Frames are the same function where name, library and (Python) file and first line are; processes are put together.
-Rows with less than `:min-percent` of all samples are left out, and with it what a tree has below them.
-With --filter-nvtx: what threads did in their own ranges of that name, in all of them or in the one whose index is given. Of a sample
-that lasts over an edge, its share.
+Each sample stands for the time until the next one. Native samples are used if there are any; they
+contain the Python frames. Otherwise Python samples of running threads are used; `:wall` adds those
+of waiting threads. `:kind=osrt` profiles waiting: the callers of C library calls that were longer
+than --osrt-backtrace-threshold.
+
+A function that calls itself counts once in its Total. Frames are the same function if name, library
+and (in Python) file and first line agree. All processes are combined. Rows with less than
+`:min-percent` of all samples are left out, together with the rows below them in a tree.
+
+With --filter-nvtx, samples count that a thread took inside its own ranges of that name (all of
+them, or the one whose index is given). A sample that crosses an edge counts with its share inside.
 
 ## Traps
-- It is a sample: a row with n samples is off by about the square root of n. Below 10 samples, believe nothing.
+- Samples are statistics: a row with n samples is off by about the square root of n. Do not trust
+  rows below 10 samples.
 - Self adds up to 100 %, Total does not.
-- Without :wall, a thread that waits is not there: thread_state_sum and osrt_sum say for what it waits.
-- `[no stack]`: the thread was seen, its stack could not be read. Stacks with Python in them begin with Python: what called
-  the interpreter is left out. What Python calls in C is in the Total of the Python function, and in its Self where samples
-  are Python's alone.
-- In a bottom-up tree the Total of a caller is the root's own time when called this way.
+- Without `:wall`, waiting threads are missing. thread_state_sum and osrt_sum show what they wait
+  for.
+- `[no stack]`: the thread was sampled, but its stack could not be read.
+- Stacks with Python frames begin at the first Python frame, without the callers of the interpreter.
+  C code that Python calls counts in the Total of the Python function; with Python samples only,
+  also in its Self.
+- In a bottom-up tree, the Total of a caller is the root's own time when called on this path.
 """
 
 from __future__ import annotations
@@ -57,19 +69,22 @@ def table(
     depth: int = 0,
     min_percent: float = 0.5,
 ) -> pa.Table:
-    """Return the profile; MissingData where there is no sample.
+    """Return the profile; raises MissingData if there is no sample.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `function`, `line`, `module`, `thread`, `process` or `range` (the innermost NVTX push/pop range of the thread).
-        tree: `flat`, `top-down` or `bottom-up`; by threads, processes or ranges: a tree of functions for each.
-        kind: what to look at: samples that are `python`, `native` or `auto`; or `osrt`: the calls of the C library that have a stack; or
-            `tasks`: samples of asyncio tasks.
-        wall: also of threads that waited (Python samples only).
-        only_python: functions of Python alone: what they call in native code is their own time.
-        depth: levels of the tree; 0: all.
-        min_percent: leave out what has less of all samples.
+        selection: the part to use.
+        by: `function`, `line`, `module`, `thread`, `process` or `range` (the thread's innermost
+            NVTX push/pop range): one row for each.
+        tree: `flat`, `top-down` or `bottom-up`; with threads, processes or ranges: a tree of
+            functions for each.
+        kind: samples to use: `python`, `native` or `auto` (native ones if there are any); `osrt`: C
+            library calls that have a stack; `tasks`: samples of asyncio tasks.
+        wall: include samples of waiting threads (Python samples only).
+        only_python: list Python functions only; native code that they call counts as their own
+            time.
+        depth: number of tree levels; 0: all.
+        min_percent: leave out rows below this share of all samples.
     """
     one_of("by", by, (*FRAMES, *GROUPS))
     one_of("tree", tree, TREES)

@@ -1,29 +1,39 @@
 """Critical Path Summary.
 
 ## What it shows
-Which work the recorded time depends on: the longest chain of things of which each waited for the one before, from the first to the last,
-summed by what they are. What is not on it can take longer (by its slack) without anything ending later; what is on it is worth the effort.
-`:what-if=NAME:factor=0.5` says how long it would take if something took another time.
+The work that decides how long the run takes: the longest chain from the first to the last operation
+in which each step waited for the one before, summed by kind and name. Work on the path is worth
+making faster. Work off the path may take longer, up to its slack, without delaying the end.
+`:what-if=NAME:factor=0.5` predicts the total time if something took half as long.
 
 ## Columns
-- Time (%), Time (ns): on the path. All rows add up to the whole time, but for what a note says is not explained. Pieces: how many.
-- Gain (ns): by how much the whole would be shorter if this took no time at all: less than its time where another chain then decides.
-- All (ns): what these things took, on the path or not. Slack (ns): of those off the path, the least by which one may be later.
-- Kind: `CPU` (the host between its calls), `CUDA API`, `kernel`, `communication`, `memcpy`, `memset`, `graph`, `launch latency` (from call
-  to operation), `stream gap` (between operations of a stream), `sync return` (from the end of work to that of the call that waited for it),
-  `full queue` (from when the queue had room to the end of the launch), `before` (before what began for a cause that is not known).
-- Name: of the kernel, copy or call; of `CPU` the innermost NVTX range, `domain:name`.
-- Rank, PID, TID, Thread, Device, Stream: each only where it tells rows apart. `:by=range`: Range is that around the launch, or the call.
+- Time (%), Time (ns): time on the path. All rows add up to the whole time, except for the
+  unexplained time that a note names.
+- Pieces: number of stretches on the path.
+- Gain (ns): how much shorter the run would be if this took no time. It is less than Time if another
+  chain then decides.
+- All (ns): total time of these operations, on and off the path.
+- Slack (ns): of the operations off the path, the shortest delay that would put one on the path.
+- Kind: `CPU` (the host between its calls), `CUDA API`, `kernel`, `communication`, `memcpy`,
+  `memset`, `graph`, `launch latency` (from call to operation), `stream gap` (between operations of
+  a stream), `sync return` (from the end of work to the end of the call that waited for it),
+  `full queue` (from when the queue had room to the end of the launch), `before` (before work that
+  began for an unknown cause).
+- Name: kernel, copy or call; for `CPU` the innermost NVTX range, `domain:name`.
+- Rank, PID, TID, Thread, Device, Stream: each is shown only if rows differ in it. With `:by=range`,
+  Range is the range around the launch or the call.
 
 ## How it is computed
-[Defined here](../explain/critical-path.md): points in time (begin and end of each call of CUDA and of each operation of a GPU) and
-what each waits for: its thread, its call, its stream, an event, work that a call synchronizes with, the other ranks of a collective. With a
-filter or `:step=3`, that time alone; things across its edges are cut there.
+The graph consists of moments (start and end of each CUDA call and each GPU operation) and of what
+each waits for: its thread, its call, its stream, an event, work that a call synchronizes with, the
+other ranks of a collective. [Full definition](../explain/critical-path.md). With a filter or
+`:step=3`, only that time counts, and operations across its edges are cut.
 
 ## Traps
-- It knows what CUDA and the framework tell: a thread that waits for another in a lock, or for a file, is `CPU` time.
-- Gains do not add up: after one, the path is another.
-- A what-if does not know which other launches would find their queue full.
+- The path knows the dependencies that CUDA and the framework report. A thread that waits for
+  another thread's lock, or for a file, counts as `CPU` time.
+- Gains do not add up: after one change, the path is a different one.
+- A what-if cannot tell which other launches would then find their queue full.
 """
 
 from __future__ import annotations
@@ -55,17 +65,17 @@ def table(
     gains: int = 10,
     rows: int = 40,
 ) -> pa.Table:
-    """Return the summary; MissingData where there is no CUDA data.
+    """Return the summary; raises MissingData if there is no CUDA data.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `name`, `kind`, `place` (thread or stream) or `range` (NVTX).
-        step: number of the training step to look at alone, from 0.
-        what_if: a kind, kernel, call or NVTX range that takes another time; `*` stands for any text.
-        factor: how many times as long it takes then; 0: no time.
-        gains: for how many rows to work out the gain.
-        rows: how many rows to show; 0: all.
+        selection: the part to use.
+        by: `name`, `kind`, `place` (thread or stream) or `range` (NVTX): one row for each.
+        step: number of the only training step to use, from 0.
+        what_if: kind, kernel, call or NVTX range to change; `*` stands for any text.
+        factor: its new time divided by the old one; 0: no time.
+        gains: number of rows to compute the gain for.
+        rows: maximum number of rows; 0: all.
     """
     one_of("by", by, tuple(KEYS))
     path = find(report, selection, step)

@@ -1,22 +1,26 @@
 """Critical Path Trace.
 
 ## What it shows
-The critical path itself: the things that waited for each other, one after the other, from the first to the last of the selected time.
+The critical path step by step: each entry waited for the one before it, from the first to the last
+of the selected time.
 
 ## Columns
-- Start (ns): from the begin of the report. Duration (ns): each begins where the one before ends.
-- Kind: `CPU`, `CUDA API`, `kernel`, `communication`, `memcpy`, `memset`, `graph`, `launch latency`, `stream gap`, `sync return`,
-  `full queue`, as in critical_path.
-- Rank, PID: where processes differ. TID, Thread: of the host. Device, Stream: of GPU work.
-- Name: of the kernel, copy or call; of `CPU` the innermost NVTX range, `domain:name`.
+- Start (ns): time since the start of the report. Duration (ns): each entry begins where the one
+  before ends.
+- Kind: `CPU`, `CUDA API`, `kernel`, `communication`, `memcpy`, `memset`, `graph`, `launch latency`,
+  `stream gap`, `sync return`, `full queue`, as in critical_path.
+- Rank, PID: shown only if processes differ. TID, Thread: of host entries. Device, Stream: of GPU
+  work.
+- Name: kernel, copy or call; for `CPU` the innermost NVTX range, `domain:name`.
 
 ## How it is computed
-As critical_path: from the last point back along what decided when each point came, then turned round. A stretch of the host's own time is
-cut where its NVTX range changes.
+As in critical_path: from the last moment backwards, always to the dependency that was satisfied
+last; then in order of time. Time of the host itself is divided where its NVTX range changes.
 
 ## Traps
-- Where two things end at once, one of them is taken: the path is then one of several.
-- One line per thing: millions make a long text. Take `:step=3`, --filter-time or --filter-nvtx.
+- If two dependencies end at the same moment, the table follows one of them. The path is then one of
+  several.
+- One line per entry: millions make a long text. Use `:step=3`, --filter-time or --filter-nvtx.
 """
 
 from __future__ import annotations
@@ -37,12 +41,12 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection, *, step: int = -1) -> pa.Table:
-    """Return the path; MissingData where there is no CUDA data.
+    """Return the path; raises MissingData if there is no CUDA data.
 
     Args:
         report: the report.
-        selection: which part of it.
-        step: number of the training step to look at alone, from 0.
+        selection: the part to use.
+        step: number of the only training step to use, from 0.
     """
     path = find(report, selection, step)
     shares = path.all.take(path.on)

@@ -1,25 +1,28 @@
 """CUDA Summary (API/Kernels/MemOps).
 
 ## What it shows
-Calls of the CUDA API and what GPUs did, in one table: how often, and how long it took.
+Calls of the CUDA API and operations of the GPUs in one table: their number and duration.
 
 ## Columns
-- Time (%): the row's share of the Total Time of the rows of its process; not of wall time.
-- Total Time, Avg, Med, Min, Max, StdDev (ns): of the calls or operations; StdDev is that of a sample (n-1), 0 for one.
-- Instances: how many.
-- Host, Rank, PID, Device: where; each only where the rows differ in it. Calls have no device.
-- Category: `CUDA_API`, `CUDA_KERNEL`, `MEMORY_OPER` or `CUDA_GRAPH` (graphs that were recorded as a whole).
-- Operation: the function, or what cuda_gpu_sum calls it.
+- Time (%): the row's share of the Total Time of its process, not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): durations of the calls or operations. StdDev is the
+  sample standard deviation (n-1), 0 for a single value.
+- Instances: number of calls or operations.
+- Host, Rank, PID, Device: where. Each is shown only if rows differ in it. Calls have no device.
+- Category: `CUDA_API`, `CUDA_KERNEL`, `MEMORY_OPER` or `CUDA_GRAPH` (graphs that were recorded as a
+  whole).
+- Operation: the function, or the name of the operation as in cuda_gpu_sum.
 
 ## How it is computed
-Every call and operation counts with its whole length; with a filter, those that overlap the selected time, with --window the piece of
-the calls that lies in the window, and the operations launched in it, whole. The greatest total of a process comes first;
-`:all-gpus` has one row for all processes and GPUs together, as nsys does.
+Each call and operation counts with its full duration. With a filter, those that overlap the
+selected time count in full. With --window, calls count with their part inside the window, and
+operations that were launched in the window count in full. The largest total of a process comes
+first. `:all-gpus` prints one row for all processes and GPUs together, as nsys does.
 
 ## Traps
-- Calls and what they launched run at the same time: never add these rows up. cudaDeviceSynchronize takes as long as
-  the kernels it waits for.
-- Streams, threads and processes run side by side: totals may exceed the run's wall time.
+- Calls run at the same time as the operations that they launched: never add these rows up.
+  cudaDeviceSynchronize takes as long as the kernels that it waits for.
+- Streams, threads and processes run at the same time: totals may exceed the wall time of the run.
 """
 
 from __future__ import annotations
@@ -46,14 +49,15 @@ def table(
     mangled: bool = False,
     all_gpus: bool = False,
 ) -> pa.Table:
-    """Return the summary; MissingData where neither calls nor operations were recorded.
+    """Return the summary; raises MissingData if neither calls nor operations were recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        nvtx_name: put the innermost NVTX push/pop range around the launch before a kernel's name, with a slash.
-        base: the function's name alone, without namespaces, template arguments and parameters.
-        mangled: the name as in the binary.
+        selection: the part to use.
+        nvtx_name: put the innermost NVTX push/pop range around the launch before the kernel's name,
+            with a slash.
+        base: print the function name alone, without namespaces, template arguments and parameters.
+        mangled: print the name in the binary.
         all_gpus: sum over all GPUs and processes.
     """
     calls = 'SELECT process, NULL::INTEGER AS device, "start", "end", \'CUDA_API\' AS category, name AS operation FROM cuda_api'

@@ -1,25 +1,28 @@
 """CUDA API Summary.
 
 ## What it shows
-How often each function of the CUDA runtime and driver was called, and how long the calls took.
+Number and duration of the calls of each CUDA runtime and driver function.
 
 ## Columns
-- Time (%): the row's share of all rows' Total Time; not of wall time.
-- Total Time, Avg, Med, Min, Max, StdDev (ns): of the calls; StdDev is that of a sample (n-1), 0 for one call.
-- Num Calls: how many calls.
-- Host, Rank, PID: with `:by=process` or `:by=rank`, where; each only where the rows differ in it.
+- Time (%): the row's share of the Total Time of all rows, not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): durations of the calls. StdDev is the sample standard
+  deviation (n-1), 0 for a single value.
+- Num Calls: number of calls.
+- Host, Rank, PID: the process, with `:by=process` or `:by=rank`. Each is shown only if rows differ
+  in it.
 - Name: the function.
 
 ## How it is computed
-Every call counts with its whole length, of all threads and processes together unless `:by=…` keeps them apart; with a
-filter, calls that overlap the selected time,
-with --window the piece of them that lies in the window. The greatest total comes first.
+Each call counts with its full duration. All threads and processes are combined, unless `:by=…`
+divides them. With a filter, calls that overlap the selected time count in full. With --window, only
+the part inside the window counts. The largest total comes first.
 
 ## Traps
-- The time of a call is not work of the CPU: cudaStreamSynchronize and blocking copies mostly wait for the GPU, launches for a full queue.
-- A call of the runtime may hold calls of the driver; where both were recorded, that time is in two rows.
-- Threads and processes run side by side: a total may exceed the run's wall time.
-- The first calls load modules and create the context; a Max far above the Med is often that.
+- The duration of a call is not CPU work. cudaStreamSynchronize and blocking copies mostly wait for
+  the GPU, launches wait for a full queue.
+- A runtime call may contain driver calls. If both were recorded, that time is in two rows.
+- Threads and processes run at the same time: a total may exceed the wall time of the run.
+- The first calls load modules and create the context. A Max far above the Med usually means that.
 """
 
 from __future__ import annotations
@@ -40,12 +43,12 @@ DEFAULT = 3  # its place among the tables that `warplens stats` prints unasked, 
 
 
 def table(report: Report, selection: Selection, *, by: str = "") -> pa.Table:
-    """Return the summary; MissingData where no call was recorded.
+    """Return the summary; raises MissingData if no call was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `process` or `rank`: column that divides the rows; nothing for all together.
+        selection: the part to use.
+        by: `process` or `rank`: one row for each; empty: all together.
     """
     apart = By.of(report, one_of("by", by, BY)) if by else None
     rows = grouped_by(

@@ -1,21 +1,23 @@
 """CUDA API Trace.
 
 ## What it shows
-Every call of the CUDA runtime and driver, in the order they began.
+Every call of the CUDA runtime and driver, in order of start.
 
 ## Columns
-- Start (ns): from the begin of the report. Duration (ns).
+- Start (ns): time since the start of the report. Duration (ns).
 - Name: the function.
-- Result: what it returned; 0 is success.
-- CorrID: the number by which cuda_gpu_trace knows what it launched; unique in its process.
-- Pid, Tid: system ids of process and thread. T-Pri: priority of the thread; empty where it is not known. Thread Name.
+- Result: its return value; 0 is success.
+- CorrID: number that joins the call with the work that it launched (CorrId in cuda_gpu_trace);
+  unique within the process.
+- Pid, Tid: process and thread id of the system. T-Pri: priority of the thread; empty if unknown.
+  Thread Name.
 
 ## How it is computed
 The rows of `cuda_api`, sorted by time. With a filter, calls that overlap the selected time.
 
 ## Traps
-- The time of a call is not work of the CPU: many calls wait for the GPU.
-- One line per call: millions of calls make a long text. Take --filter-time or --filter-nvtx, or SQL.
+- The duration of a call is not CPU work: many calls wait for the GPU.
+- One line per call: millions make a long text. Use --filter-time or --filter-nvtx, or SQL.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ _ROWS = 'SELECT process, thread, "start", "end", name, result, correlation FROM 
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the trace; MissingData where no call was recorded."""
+    """Return the trace; raises MissingData if no call was recorded."""
     rows = report.sql(_ROWS.format(chosen=during(report, selection)))
     if not rows.num_rows:
         raise MissingData(f"does not contain CUDA trace data{selection.place(report)}.")

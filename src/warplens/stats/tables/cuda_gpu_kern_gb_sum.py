@@ -1,22 +1,27 @@
 """CUDA GPU Kernel/Grid/Block Summary.
 
 ## What it shows
-How often each kernel ran with each size of grid and block, and how long it took on the GPU.
+Number and duration of the launches of each kernel, by size of grid and block.
 
 ## Columns
-- Time (%): the row's share of the Total Time of the rows of its GPU and process; not of wall time.
-- Total Time, Avg, Med, Min, Max, StdDev (ns): of the runs; StdDev is that of a sample (n-1), 0 for one run.
-- Instances: how often it ran so.
-- Host, Rank, PID, Device: where it ran; each only where rows differ in it. A device is `name (number)`, as CUDA numbers it in the process.
-- GridXYZ: how many blocks in x, y and z. BlockXYZ: how many threads a block has in x, y and z.
-- Name: the kernel's full name; with `:base` the function alone, with `:mangled` as in the binary.
+- Time (%): the row's share of the Total Time of its GPU and process, not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): durations of the launches. StdDev is the sample
+  standard deviation (n-1), 0 for a single value.
+- Instances: number of launches with these sizes.
+- Host, Rank, PID, Device: where it ran. Each is shown only if rows differ in it. A device is
+  `name (number)`, with CUDA's number in the process.
+- GridXYZ: blocks in x, y and z. BlockXYZ: threads of a block in x, y and z.
+- Name: the kernel's full name; with `:base` the function name alone, with `:mangled` the name in
+  the binary.
 
 ## How it is computed
-As cuda_gpu_kern_sum, with a row per size of grid and block.
+As cuda_gpu_kern_sum, with one row per size of grid and block.
 
 ## Traps
-- Kernels of several streams may run side by side: the total may exceed the time in which the GPU was busy.
-- Sizes say how the work was cut up, not how well it fills the GPU: a grid smaller than the number of multiprocessors leaves some idle.
+- Kernels of several streams may run at the same time: the total may exceed the time in which the
+  GPU was busy.
+- Sizes show how the work was divided, not how well it fills the GPU. A grid smaller than the number
+  of multiprocessors leaves some idle.
 """
 
 from __future__ import annotations
@@ -46,14 +51,15 @@ def table(
     mangled: bool = False,
     all_gpus: bool = False,
 ) -> pa.Table:
-    """Return the summary; MissingData where no kernel was recorded.
+    """Return the summary; raises MissingData if no kernel was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        nvtx_name: put the innermost NVTX push/pop range around the launch before the name, with a slash.
-        base: the function's name alone, without namespaces, template arguments and parameters.
-        mangled: the name as in the binary.
+        selection: the part to use.
+        nvtx_name: put the innermost NVTX push/pop range around the launch before the name, with a
+            slash.
+        base: print the function name alone, without namespaces, template arguments and parameters.
+        mangled: print the name in the binary.
         all_gpus: sum over all GPUs and processes.
     """
     keys = {name: name for name in SIZES} | {"Name": "operation"}

@@ -1,25 +1,32 @@
 """CUDA GPU Kernel Summary.
 
 ## What it shows
-How often each kernel ran, and how long it took on the GPU: one row per kernel, and per GPU and process where there are several.
+Number and GPU time of the launches of each kernel: one row per kernel, and per GPU and process if
+there are several.
 
 ## Columns
-- Time (%): the row's share of the Total Time of the rows of its GPU and process; not of wall time.
-- Total Time, Avg, Med, Min, Max, StdDev (ns): of the runs; StdDev is that of a sample (n-1), 0 for one run.
-- Instances: how often it ran.
-- Host, Rank, PID, Device: where it ran; each only where rows differ in it. A device is `name (number)`, as CUDA numbers it in the process.
-- Name: the kernel's full name; with `:base` the function alone, with `:mangled` as in the binary.
+- Time (%): the row's share of the Total Time of its GPU and process, not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): durations of the launches. StdDev is the sample
+  standard deviation (n-1), 0 for a single value.
+- Instances: number of launches.
+- Host, Rank, PID, Device: where it ran. Each is shown only if rows differ in it. A device is
+  `name (number)`, with CUDA's number in the process.
+- Name: the kernel's full name; with `:base` the function name alone, with `:mangled` the name in
+  the binary.
 
 ## How it is computed
-Every kernel counts with its whole length on the GPU; with a filter, kernels that overlap the selected time, with --window those
-launched in the window. The greatest total comes first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does,
-`:by=stream`, `process` or `rank` others.
+Each launch counts with its full duration on the GPU. With a filter, kernels that overlap the
+selected time count in full. With --window, kernels that were launched in the window count. Rows are
+sorted by GPU, then by total, largest first. `:all-gpus` prints one row for all GPUs together, as
+nsys does; `:by=stream`, `process` or `rank` divide otherwise.
 
 ## Traps
-- Kernels of several streams may run side by side: the total may exceed the time in which the GPU was busy.
-- A kernel that waits for other GPUs, as those of NCCL do, takes time without doing work.
-- `:base` puts all instances of a template into one row: what differs may be the type, and the time.
-- Of graphs that were recorded as a whole there are no kernels here, and a note says so; cuda_gpu_sum has the graphs.
+- Kernels of several streams may run at the same time: the total may exceed the time in which the
+  GPU was busy.
+- A kernel that waits for other GPUs, such as those of NCCL, takes time without doing work.
+- `:base` combines all instances of a template, which may differ in type and duration.
+- Kernels inside graphs that were recorded as a whole are missing, and a note says so. cuda_gpu_sum
+  lists the graphs.
 """
 
 from __future__ import annotations
@@ -54,15 +61,16 @@ def table(
     by: str = "device",
     all_gpus: bool = False,
 ) -> pa.Table:
-    """Return the summary; MissingData where no kernel was recorded.
+    """Return the summary; raises MissingData if no kernel was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        nvtx_name: put the innermost NVTX push/pop range around the launch before the name, with a slash.
-        base: the function's name alone, without namespaces, template arguments and parameters.
-        mangled: the name as in the binary.
-        by: `device`, `process`, `rank` or `stream`: column that divides the rows.
+        selection: the part to use.
+        nvtx_name: put the innermost NVTX push/pop range around the launch before the name, with a
+            slash.
+        base: print the function name alone, without namespaces, template arguments and parameters.
+        mangled: print the name in the binary.
+        by: `device`, `process`, `rank` or `stream`: one row for each.
         all_gpus: sum over all GPUs and processes.
     """
     chosen, apart = naming(base, mangled), None if all_gpus else By.of(report, by)

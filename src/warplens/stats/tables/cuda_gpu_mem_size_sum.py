@@ -1,22 +1,27 @@
 """CUDA GPU MemOps Summary (by Size).
 
 ## What it shows
-How much memory was copied and set by the GPU: one row per kind of operation, and per GPU and process where there are several.
+How much memory the GPU copied and set: one row per kind of operation, and per GPU and process if
+there are several.
 
 ## Columns
-- Total, Avg, Med, Min, Max, StdDev (MB): of the operations' sizes, in 10^6 bytes; StdDev is that of a sample (n-1), 0 for one.
-- Count: how many operations.
-- Host, Rank, PID, Device: where; each only where the rows differ in it. A device is `name (number)`, as CUDA numbers it in the process.
-- Operation: e.g. `[CUDA memcpy Host-to-Device]`, `[CUDA memset]`; migrations of unified memory are `[CUDA memcpy Unified …]`.
+- Total, Avg, Med, Min, Max, StdDev (MB): sizes of the operations in 10^6 bytes. StdDev is the
+  sample standard deviation (n-1), 0 for a single value.
+- Count: number of operations.
+- Host, Rank, PID, Device: where it ran. Each is shown only if rows differ in it. A device is
+  `name (number)`, with CUDA's number in the process.
+- Operation: e.g. `[CUDA memcpy Host-to-Device]`, `[CUDA memset]`; migrations of unified memory are
+  `[CUDA memcpy Unified …]`.
 
 ## How it is computed
-Every operation that overlaps the selected time, or was launched in the window, counts with its whole size. The greatest total comes
-first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does,
-`:by=stream`, `process` or `rank` others.
+Each operation that overlaps the selected time, or was launched in the window, counts with its full
+size. Rows are sorted by GPU, then by total, largest first. `:all-gpus` prints one row for all GPUs
+together, as nsys does; `:by=stream`, `process` or `rank` divide otherwise.
 
 ## Traps
-- Many small copies cost more than one large one of the same size: look at Count and Med, and at cuda_gpu_mem_time_sum.
-- A copy between two GPUs is one operation, of the GPU that did it.
+- Many small copies cost more than one large copy of the same total size: check Count and Med, and
+  cuda_gpu_mem_time_sum.
+- A copy between two GPUs is one operation of the GPU that performed it.
 """
 
 from __future__ import annotations
@@ -37,12 +42,12 @@ DEFAULT = 6  # its place among the tables that `warplens stats` prints unasked, 
 
 
 def table(report: Report, selection: Selection, *, by: str = "device", all_gpus: bool = False) -> pa.Table:
-    """Return the summary; MissingData where nothing was copied or set.
+    """Return the summary; raises MissingData if nothing was copied or set.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `device`, `process`, `rank` or `stream`: column that divides the rows.
+        selection: the part to use.
+        by: `device`, `process`, `rank` or `stream`: one row for each.
         all_gpus: sum over all GPUs and processes.
     """
     relation = operations(categories=[MEMORY])

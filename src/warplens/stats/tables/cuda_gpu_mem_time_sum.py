@@ -1,24 +1,29 @@
 """CUDA GPU MemOps Summary (by Time).
 
 ## What it shows
-How often memory was copied and set by the GPU, and how long that took: one row per kind of operation, and per GPU and process where
-there are several.
+Number and duration of the GPU's copies and memsets: one row per kind of operation, and per GPU and
+process if there are several.
 
 ## Columns
-- Time (%): the row's share of the Total Time of the rows of its GPU and process; not of wall time.
-- Total Time, Avg, Med, Min, Max, StdDev (ns): of the operations; StdDev is that of a sample (n-1), 0 for one.
-- Count: how many operations.
-- Host, Rank, PID, Device: where; each only where the rows differ in it. A device is `name (number)`, as CUDA numbers it in the process.
-- Operation: e.g. `[CUDA memcpy Host-to-Device]`, `[CUDA memset]`; migrations of unified memory are `[CUDA memcpy Unified …]`.
+- Time (%): the row's share of the Total Time of its GPU and process, not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): durations of the operations. StdDev is the sample
+  standard deviation (n-1), 0 for a single value.
+- Count: number of operations.
+- Host, Rank, PID, Device: where it ran. Each is shown only if rows differ in it. A device is
+  `name (number)`, with CUDA's number in the process.
+- Operation: e.g. `[CUDA memcpy Host-to-Device]`, `[CUDA memset]`; migrations of unified memory are
+  `[CUDA memcpy Unified …]`.
 
 ## How it is computed
-Every operation counts with its whole length; with a filter, those that overlap the selected time, with --window those launched in
-the window. The greatest total comes first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does,
-`:by=stream`, `process` or `rank` others.
+Each operation counts with its full duration. With a filter, operations that overlap the selected
+time count in full. With --window, operations that were launched in the window count. Rows are
+sorted by GPU, then by total, largest first. `:all-gpus` prints one row for all GPUs together, as
+nsys does; `:by=stream`, `process` or `rank` divide otherwise.
 
 ## Traps
-- Copies run beside kernels and beside one another: their time need not be lost.
-- A copy from or to pageable memory goes through a buffer of the driver: the call takes longer than the copy on the GPU.
+- Copies run at the same time as kernels and other copies: their time is not necessarily lost.
+- A copy from or to pageable memory passes through a buffer of the driver: the call takes longer
+  than the copy on the GPU.
 """
 
 from __future__ import annotations
@@ -39,12 +44,12 @@ DEFAULT = 5  # its place among the tables that `warplens stats` prints unasked, 
 
 
 def table(report: Report, selection: Selection, *, by: str = "device", all_gpus: bool = False) -> pa.Table:
-    """Return the summary; MissingData where nothing was copied or set.
+    """Return the summary; raises MissingData if nothing was copied or set.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `device`, `process`, `rank` or `stream`: column that divides the rows.
+        selection: the part to use.
+        by: `device`, `process`, `rank` or `stream`: one row for each.
         all_gpus: sum over all GPUs and processes.
     """
     relation = operations(categories=[MEMORY])

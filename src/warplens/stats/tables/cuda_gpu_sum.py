@@ -1,26 +1,30 @@
 """CUDA GPU Summary (Kernels/MemOps).
 
 ## What it shows
-Everything the GPU did, and how long it took: kernels, copies, memsets and graphs, one row each by name, and per GPU and process where
-there are several.
+Number and duration of everything that the GPU did: kernels, copies, memsets and graphs, one row per
+name, and per GPU and process if there are several.
 
 ## Columns
-- Time (%): the row's share of the Total Time of the rows of its GPU and process; not of wall time.
-- Total Time, Avg, Med, Min, Max, StdDev (ns): of the operations; StdDev is that of a sample (n-1), 0 for one.
-- Instances: how many.
-- Host, Rank, PID, Device: where; each only where the rows differ in it. A device is `name (number)`, as CUDA numbers it in the process.
+- Time (%): the row's share of the Total Time of its GPU and process, not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): durations of the operations. StdDev is the sample
+  standard deviation (n-1), 0 for a single value.
+- Instances: number of operations.
+- Host, Rank, PID, Device: where it ran. Each is shown only if rows differ in it. A device is
+  `name (number)`, with CUDA's number in the process.
 - Category: `CUDA_KERNEL`, `MEMORY_OPER` or `CUDA_GRAPH` (graphs that were recorded as a whole).
-- Operation: the kernel's full name (`:base`, `:mangled`: as in cuda_gpu_kern_sum), `[CUDA memcpy Host-to-Device]`, `[CUDA memset]`,
-  `[CUDA graph 3]`.
+- Operation: the kernel's full name (`:base`, `:mangled`: as in cuda_gpu_kern_sum),
+  `[CUDA memcpy Host-to-Device]`, `[CUDA memset]`, `[CUDA graph 3]`.
 
 ## How it is computed
-Every operation counts with its whole length on the GPU; with a filter, those that overlap the selected time, with --window those
-launched in the window. The greatest total comes first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does,
-`:by=stream`, `process` or `rank` others.
+Each operation counts with its full duration. With a filter, operations that overlap the selected
+time count in full. With --window, operations that were launched in the window count. Rows are
+sorted by GPU, then by total, largest first. `:all-gpus` prints one row for all GPUs together, as
+nsys does; `:by=stream`, `process` or `rank` divide otherwise.
 
 ## Traps
-- Streams run side by side: totals may exceed the time in which the GPU was busy, and a copy beside a kernel costs nothing.
-- The time of a graph holds that of all its nodes and the gaps between them.
+- Streams run at the same time: totals may exceed the time in which the GPU was busy, and a copy
+  beside a kernel costs nothing.
+- The duration of a graph includes all of its nodes and the gaps between them.
 """
 
 from __future__ import annotations
@@ -50,15 +54,16 @@ def table(
     by: str = "device",
     all_gpus: bool = False,
 ) -> pa.Table:
-    """Return the summary; MissingData where no GPU did anything.
+    """Return the summary; raises MissingData if no GPU did anything.
 
     Args:
         report: the report.
-        selection: which part of it.
-        nvtx_name: put the innermost NVTX push/pop range around the launch before a kernel's name, with a slash.
-        base: the function's name alone, without namespaces, template arguments and parameters.
-        mangled: the name as in the binary.
-        by: `device`, `process`, `rank` or `stream`: column that divides the rows.
+        selection: the part to use.
+        nvtx_name: put the innermost NVTX push/pop range around the launch before the kernel's name,
+            with a slash.
+        base: print the function name alone, without namespaces, template arguments and parameters.
+        mangled: print the name in the binary.
+        by: `device`, `process`, `rank` or `stream`: one row for each.
         all_gpus: sum over all GPUs and processes.
     """
     relation = operations(naming(base, mangled), nvtx_name)

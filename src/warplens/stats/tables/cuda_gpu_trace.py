@@ -1,28 +1,30 @@
 """CUDA GPU Trace.
 
 ## What it shows
-Everything the GPUs did, in the order it began: kernels, copies, memsets, graphs.
+Every operation of the GPUs, in order of start: kernels, copies, memsets, graphs.
 
 ## Columns
-- Start (ns): from the begin of the report. Duration (ns).
-- CorrId: CorrID of the call in cuda_api_trace that launched it; unique in its process.
-- GrdX, GrdY, GrdZ, BlkX, BlkY, BlkZ: sizes of the grid (in blocks) and of a block (in threads). Reg/Trd: registers of each thread.
-- StcSMem, DymSMem (MB): shared memory of each block, as the kernel declares and as the launch asks for; in 10^6 bytes.
+- Start (ns): time since the start of the report. Duration (ns).
+- CorrId: number of the call that launched it (CorrID in cuda_api_trace); unique within the process.
+- GrdX, GrdY, GrdZ, BlkX, BlkY, BlkZ: size of the grid (in blocks) and of a block (in threads).
+  Reg/Trd: registers per thread.
+- StcSMem, DymSMem (MB): shared memory per block in 10^6 bytes: declared by the kernel, and
+  requested by the launch.
 - Bytes (MB), Throughput (MB/s): of copies and memsets, in 10^6 bytes.
-- SrcMemKd, DstMemKd: memory that a copy came from and went to, or that was set.
-- Host, Rank, PID: of the process; each only where the rows differ in it.
-- Device: `name (number)`, as CUDA numbers them in the process. Ctx, GreenCtx, Strm: numbers of context, green context (not recorded)
-  and stream.
-- Name: the kernel's full name (`:base`, `:mangled`: as in cuda_gpu_kern_sum), `[CUDA memcpy Host-to-Device]`, `[CUDA memset]`,
-  `[CUDA graph 3]`.
+- SrcMemKd, DstMemKd: kind of memory that a copy read and wrote, or that a memset set.
+- Host, Rank, PID: the process. Each is shown only if rows differ in it.
+- Device: `name (number)`, with CUDA's number in the process. Ctx, GreenCtx, Strm: number of the
+  context, the green context (not recorded) and the stream.
+- Name: the kernel's full name (`:base`, `:mangled`: as in cuda_gpu_kern_sum),
+  `[CUDA memcpy Host-to-Device]`, `[CUDA memset]`, `[CUDA graph 3]`.
 
 ## How it is computed
-The rows of `kernels`, `memcpys`, `memsets`, `graphs` and the migrations of `um_events`, sorted by time. With a filter, operations that
-overlap the selected time.
+The rows of `kernels`, `memcpys`, `memsets`, `graphs` and the migrations of `um_events`, sorted by
+time. With a filter, operations that overlap the selected time.
 
 ## Traps
-- Rows of several streams and GPUs overlap; the time from one row to the next is no gap.
-- One line per operation: millions make a long text. Take --filter-time or --filter-nvtx, or SQL.
+- Rows of several streams and GPUs overlap: the time between two rows is not a gap.
+- One line per operation: millions make a long text. Use --filter-time or --filter-nvtx, or SQL.
 """
 
 from __future__ import annotations
@@ -52,14 +54,15 @@ def table(
     base: bool = False,
     mangled: bool = False,
 ) -> pa.Table:
-    """Return the trace; MissingData where no GPU did anything.
+    """Return the trace; raises MissingData if no GPU did anything.
 
     Args:
         report: the report.
-        selection: which part of it.
-        nvtx_name: put the innermost NVTX push/pop range around the launch before a kernel's name, with a slash.
-        base: the function's name alone, without namespaces, template arguments and parameters.
-        mangled: the name as in the binary.
+        selection: the part to use.
+        nvtx_name: put the innermost NVTX push/pop range around the launch before the kernel's name,
+            with a slash.
+        base: print the function name alone, without namespaces, template arguments and parameters.
+        mangled: print the name in the binary.
     """
     relation = operations(naming(base, mangled), nvtx_name, details=True)
     rows = report.sql(

@@ -1,27 +1,31 @@
 """CUDA Kernel Launch & Exec Time Summary.
 
 ## What it shows
-For each kernel, and the thread, call and GPU it was launched with: how long the calls took, how long the kernel waited in its queue, how
-long it ran, and all of that together.
+Three times of each kernel: of its calls, of its wait in the queue, and of its execution; and the
+total of the three. One row per kernel, calling thread, call and GPU.
 
 ## Columns
-- PID, TID: system ids of process and thread. DevId: CUDA's number of the device in the process.
-- Count: how many launches. QCount: how many of them had to wait, the kernel beginning after the call had ended.
-- TAvg, TMed, TMin, TMax, TStdDev (ns): from the begin of the call to the end of the kernel, or of the call where that is later.
-- AAvg … AStdDev (ns): of the call. QAvg … QStdDev (ns): of the wait, over the launches that had to; empty where none had.
-  KAvg … KStdDev (ns): of the kernel.
-- API Name: the call. Kernel Name: the kernel's full name; with `:base` the function alone, with `:mangled` as in the binary.
+- PID, TID: process and thread id of the system. DevId: CUDA's number of the device in the process.
+- Count: number of launches. QCount: launches that waited: the kernel began after the call had
+  ended.
+- TAvg, TMed, TMin, TMax, TStdDev (ns): from the start of the call to the end of the kernel, or of
+  the call if that is later.
+- AAvg … AStdDev (ns): duration of the call. QAvg … QStdDev (ns): duration of the wait, over the
+  launches that waited; empty if none did. KAvg … KStdDev (ns): duration of the kernel.
+- API Name: the call. Kernel Name: the kernel's full name; with `:base` the function name alone,
+  with `:mangled` the name in the binary.
 
 ## How it is computed
-From the rows of cuda_kern_exec_trace, with the greatest sum of the times from call to end first. StdDev is that of a sample (n-1), 0
-for one launch. With a filter, launches that overlap the selected time count whole. Kernels without a call are left out, and a note
-says how many.
+From the rows of cuda_kern_exec_trace. The largest sum of total times comes first. StdDev is the
+sample standard deviation (n-1), 0 for one launch. With a filter, launches that overlap the selected
+time count in full. Kernels without a recorded call are left out, and a note says how many.
 
 ## Traps
-- A long wait is no loss as long as the GPU is busy. Waits of nothing and kernels shorter than their calls say that launching is what takes
-  the time.
-- A long call may be one that had to wait because the queue was full, or one that loaded a module; compare AMed with AMax.
-- All kernels of a graph have the call that launched the graph: those of its later nodes seem to wait for long.
+- A long wait costs nothing as long as the GPU is busy. If there are no waits and kernels are
+  shorter than their calls, launching is the bottleneck.
+- A long call may have waited for room in the queue, or loaded a module: compare AMed with AMax.
+- All kernels of a graph share the call that launched the graph: those of its later nodes seem to
+  wait long.
 """
 
 from __future__ import annotations
@@ -58,14 +62,15 @@ def table(
     base: bool = False,
     mangled: bool = False,
 ) -> pa.Table:
-    """Return the summary; MissingData where no kernel has its call.
+    """Return the summary; raises MissingData if no kernel has its call.
 
     Args:
         report: the report.
-        selection: which part of it.
-        nvtx_name: put the innermost NVTX push/pop range around the launch before the name, with a slash.
-        base: the function's name alone, without namespaces, template arguments and parameters.
-        mangled: the name as in the binary.
+        selection: the part to use.
+        nvtx_name: put the innermost NVTX push/pop range around the launch before the name, with a
+            slash.
+        base: print the function name alone, without namespaces, template arguments and parameters.
+        mangled: print the name in the binary.
     """
     figures = {
         f"{kind}{name} (ns)": text.format(value)

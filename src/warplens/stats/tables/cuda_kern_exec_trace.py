@@ -1,25 +1,33 @@
 """CUDA Kernel Launch & Exec Time Trace.
 
 ## What it shows
-Every launch of a kernel, in the order of the calls: how long the call took, how long the kernel waited, how long it ran.
+Every kernel launch, in order of the calls: duration of the call, of the wait in the queue, and of
+the kernel.
 
 ## Columns
-- API Start (ns): from the begin of the report. API Dur (ns): of the call.
-- Queue Start, Queue Dur (ns): from the end of the call to the begin of the kernel; empty where the kernel began before the call ended.
+- API Start (ns): start of the call, since the start of the report. API Dur (ns): its duration.
+- Queue Start, Queue Dur (ns): from the end of the call to the start of the kernel; empty if the
+  kernel began before the call ended.
 - Kernel Start, Kernel Dur (ns): of the kernel on the GPU.
-- Total Dur (ns): from the begin of the call to the end of the kernel, or of the call where that is later.
-- PID, TID: system ids of process and thread. DevId: CUDA's number of the device in the process.
-- API Function: the call. GridXYZ, BlockXYZ: sizes of grid (in blocks) and block (in threads).
-- Kernel Name: the kernel's full name; with `:base` the function alone, with `:mangled` as in the binary.
+- Total Dur (ns): from the start of the call to the end of the kernel, or of the call if that is
+  later.
+- PID, TID: process and thread id of the system. DevId: CUDA's number of the device in the process.
+- API Function: the call. GridXYZ, BlockXYZ: size of the grid (in blocks) and of a block (in
+  threads).
+- Kernel Name: the kernel's full name; with `:base` the function name alone, with `:mangled` the
+  name in the binary.
 
 ## How it is computed
-The rows of `kernels`, each joined to its call in `cuda_api`. With a filter, launches that overlap the selected time, from the begin of
-the call to the end of the kernel. Kernels without a call are left out, and a note says how many.
+The rows of `kernels`, each joined with its call in `cuda_api`. With a filter, launches that overlap
+the selected time, from the start of the call to the end of the kernel. Kernels without a recorded
+call are left out, and a note says how many.
 
 ## Traps
-- Queue Dur holds the time that earlier work of the stream took: a full queue is what a fast program looks like.
-- All kernels of a graph have the call that launched the graph: those of its later nodes seem to wait for long.
-- One line per launch: millions make a long text. Take --filter-time or --filter-nvtx, or SQL.
+- Queue Dur includes the time of earlier work in the stream: a full queue is normal in a fast
+  program.
+- All kernels of a graph share the call that launched the graph: those of its later nodes seem to
+  wait long.
+- One line per launch: millions make a long text. Use --filter-time or --filter-nvtx, or SQL.
 """
 
 from __future__ import annotations
@@ -50,14 +58,15 @@ def table(
     base: bool = False,
     mangled: bool = False,
 ) -> pa.Table:
-    """Return the trace; MissingData where no kernel has its call.
+    """Return the trace; raises MissingData if no kernel has its call.
 
     Args:
         report: the report.
-        selection: which part of it.
-        nvtx_name: put the innermost NVTX push/pop range around the launch before the name, with a slash.
-        base: the function's name alone, without namespaces, template arguments and parameters.
-        mangled: the name as in the binary.
+        selection: the part to use.
+        nvtx_name: put the innermost NVTX push/pop range around the launch before the name, with a
+            slash.
+        base: print the function name alone, without namespaces, template arguments and parameters.
+        mangled: print the name in the binary.
     """
     relation = launched(report, selection, naming(base, mangled), nvtx=nvtx_name)
     rows = report.sql(f"SELECT {_COLUMNS} FROM {relation} ORDER BY call_start, kernel_start, id")

@@ -1,28 +1,31 @@
 """File Access Summary.
 
 ## What it shows
-Which files the program opened, read and wrote, how much, and how long it waited for them.
+Which files the program opened, read and wrote, how much data, and how long it waited for them.
 
 ## Columns
-- Time (%): the row's share of all rows' Total Time; not of wall time.
-- Total Time (ns): of all calls on the file. Max (ns): of the slowest one, and Slowest: its function.
-- Opens, Reads, Writes, Others: how many calls. Errors: how many of all of them failed.
-- Read, Written (MB): what the calls moved, in 10^6 bytes.
-- Read (MB/s): what was read, by the time that reading took.
-- Host, Rank, PID: of the process, with `:by=process`; each only where the rows differ in it.
+- Time (%): the row's share of the Total Time of all rows, not of wall time.
+- Total Time (ns): all calls on the file. Max (ns): the slowest call. Slowest: the function of that
+  call.
+- Opens, Reads, Writes, Others: number of calls. Errors: number of failed calls among them.
+- Read, Written (MB): bytes that the calls moved, in 10^6.
+- Read (MB/s): bytes read divided by the time of the reading calls.
+- Host, Rank, PID: the process, with `:by=process`. Each is shown only if rows differ in it.
 - File: its path; `[unknown]`: a descriptor from before the recording.
 
 ## How it is computed
-The rows of `file_access` by path, of all threads and processes together. With --filter-time, calls that overlap the time; with
---filter-nvtx, those of threads that were in such a range themselves; with --window, the piece of each that lies in the window. The
-greatest total comes first.
+The rows of `file_access` by path, of all threads and processes together. With --filter-time, calls
+that overlap the time count in full. With --filter-nvtx, calls count whose thread was in such a
+range. With --window, only the part of a call inside the window counts. The largest total comes
+first.
 
 ## Traps
-- Without --osrt-file-access, calls shorter than --osrt-threshold were not recorded: of a file in the page cache, that is nearly all of
-  them, and so are the bytes.
-- What is read through mmap is in no call.
-- A write ends when the page cache has the bytes. What the disk takes is in fsync, among the Others.
-- Paths are as the program gave them: one file may be in two rows.
+- Without --osrt-file-access, calls shorter than --osrt-threshold were not recorded. For a file in
+  the page cache, nearly all calls and bytes are then missing.
+- Reading through mmap makes no calls.
+- A write ends when the page cache has the bytes. Time to reach the disk is in fsync, one of the
+  Others.
+- Paths are those that the program used: one file may have two rows.
 """
 
 from __future__ import annotations
@@ -55,11 +58,11 @@ _FIGURES = {
 
 
 def table(report: Report, selection: Selection, *, by: str = "file") -> pa.Table:
-    """Return the summary; MissingData where no call on a file was recorded.
+    """Return the summary; raises MissingData if no call on a file was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
+        selection: the part to use.
         by: `file`, or `process`: files of each process.
     """
     per = _PER[one_of("by", by, tuple(_PER))]

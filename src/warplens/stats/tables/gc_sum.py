@@ -1,24 +1,29 @@
 """Python Garbage Collection Summary.
 
 ## What it shows
-How often Python's garbage collector ran, how long the program stood still for it, and what it found.
+Number, pause times and results of Python's garbage collections.
 
 ## Columns
-- Time (%): the row's share of all rows' Total Time; not of wall time.
-- Total Time, Avg, Med, Min, Max, StdDev (ns): of the collections; StdDev is that of a sample (n-1), 0 for one.
-- Collections: how many.
-- Collected, Uncollectable: objects that were freed, and that could not be.
-- Host, Rank, PID: of the process; each only where the rows differ in it. TID, Thread: with `:by=thread`.
+- Time (%): the row's share of the Total Time of all rows, not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): durations of the collections. StdDev is the sample
+  standard deviation (n-1), 0 for a single value.
+- Collections: number of collections.
+- Collected, Uncollectable: objects that were freed, and objects that could not be freed.
+- Host, Rank, PID: the process. Each is shown only if rows differ in it. TID, Thread: with
+  `:by=thread`.
 - Generation: 0 (young objects), 1, or 2 (all objects).
 
 ## How it is computed
-Every collection counts with its whole length, by process. With --filter-time, those that overlap the time; with --filter-nvtx, those of
-threads that were in such a range themselves; with --window, the piece of each that lies in the window.
+Each collection counts with its full duration, by process. With --filter-time, collections that
+overlap the time count. With --filter-nvtx, collections count whose thread was in such a range. With
+--window, only the part inside the window counts.
 
 ## Traps
-- A collection runs in the thread that made one object too many, and all threads of Python wait for it: it holds the GIL.
-- Generation 2 grows with what is alive, not with the garbage: gc.freeze() after start-up, or a larger threshold, is what helps.
-- Objects freed by counting references, which is nearly all, are not in it.
+- A collection runs in the thread whose allocation reached the threshold. It holds the GIL, so all
+  other Python threads wait.
+- Generation 2 takes longer the more objects are alive, not the more garbage there is. gc.freeze()
+  after start-up, or a larger threshold, helps.
+- Objects that are freed by reference counting (nearly all) do not appear here.
 - Python 3.14 collects generations step by step: more and shorter collections than before.
 """
 
@@ -41,12 +46,12 @@ _FOUND = {"collected": "sum(collected)::BIGINT", "uncollectable": "sum(uncollect
 
 
 def table(report: Report, selection: Selection, *, by: str = "process") -> pa.Table:
-    """Return the summary; MissingData where no collection was recorded.
+    """Return the summary; raises MissingData if no collection was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: what collections are kept apart by, beside their generation: `process`, `thread` or `all` (nothing).
+        selection: the part to use.
+        by: `process`, `thread` or `all` (together): rows for each, beside the generation.
     """
     keys = {**{name: f'"{name}"' for name in _PER[one_of("by", by, tuple(_PER))]}, "Generation": "generation"}
     relation, missing = chosen(report, selection, "gc"), "Python garbage collection data"

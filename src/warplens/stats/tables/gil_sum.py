@@ -1,27 +1,34 @@
 """Python GIL Summary.
 
 ## What it shows
-How long each thread held Python's global lock, how long it waited for it, and for whom: which thread made the others wait.
+How long each thread held Python's global interpreter lock, how long it waited for it, and which
+thread made the others wait.
 
 ## Columns
-- Held (%), Held (ns): while it had the lock; percent of what all threads of its process held. Holds: how often.
-- Waited (ns), Waits: while it wanted the lock and another thread had it, and how often.
-- Max Held, Max Waited (ns): the longest one that was recorded by itself.
-- Others Waited (ns): for how long other threads waited while this one held the lock; that of two threads that waited at once counts twice.
-- Waited Most For: the thread that held the lock for the greatest part of its waits.
-- Host, Rank, PID: each only where the rows differ in it. TID, Thread.
-- `:by=pair`: a row for each two threads: Time (%) and Total Time (ns) that Thread waited while Held By had the lock, Waits, Max (ns).
+- Held (%), Held (ns): time in which the thread held the lock; the percentage is of the time in
+  which any thread of its process held it. Holds: how often.
+- Waited (ns), Waits: time in which it wanted the lock while another thread held it, and how often.
+- Max Held, Max Waited (ns): longest hold and wait among those recorded individually.
+- Others Waited (ns): how long other threads waited while this one held the lock. If two threads
+  wait at once, both waits count.
+- Waited Most For: the thread that held the lock during most of its waits.
+- Host, Rank, PID: each is shown only if rows differ in it. TID, Thread.
+- With `:by=pair`, one row for each two threads: Time (%) and Total Time (ns) in which Thread waited
+  while Held By held the lock, Waits, Max (ns).
 
 ## How it is computed
-Holds and waits from the table `gil`: those longer than the threshold one by one, the rest as sums. Others Waited and Waited Most For
-are where a recorded wait and another thread's recorded hold of the same interpreter overlap. With a filter, the part of each that lies
-in the selected time, or in ranges of that name of the thread itself. The greatest Others Waited comes first.
+Holds and waits come from the table `gil`: those above the threshold individually, the rest as sums.
+Others Waited and Waited Most For use the overlap of a recorded wait with another thread's recorded
+hold of the same interpreter. With a filter, only the part in the selected time counts, or the part
+inside the thread's own ranges of that name. The largest Others Waited comes first.
 
 ## Traps
-- A thread that holds the lock nearly always is no hog where nobody waits: look at Others Waited.
-- Waiting for the lock is not all: a thread that gets it every 5 ms (the switch interval) has each step stretched by that.
-- Long holds are C code that does not release the lock; cpu_hotspots says which.
-- Of sums of short holds and waits, the part in a filter is estimated: as if they were spread evenly.
+- A thread that holds the lock nearly always does no harm if no other thread waits: check Others
+  Waited.
+- Waiting is not the only cost: a thread that gets the lock every 5 ms (the switch interval) is
+  delayed by that at each step.
+- Long holds are C code that does not release the lock; cpu_hotspots names it.
+- For sums of short holds and waits, a filter's part is estimated as if they were evenly spread.
 """
 
 from __future__ import annotations
@@ -57,12 +64,13 @@ SELECT *, coalesce(100.0 * held / nullif(sum(held) OVER (PARTITION BY process), 
 
 
 def table(report: Report, selection: Selection, *, by: str = "thread") -> pa.Table:
-    """Return the summary; MissingData where nothing about the lock was recorded.
+    """Return the summary; raises MissingData if nothing about the lock was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `thread`, or `pair` of threads: who waited while who held the lock.
+        selection: the part to use.
+        by: `thread`, or `pair`: one row for each two threads of which one waited while the other
+            held the lock.
     """
     one_of("by", by, ("thread", "pair"))
     rows = report.sql(_SUMS.format(relation=pieces(report, selection, "gil")))

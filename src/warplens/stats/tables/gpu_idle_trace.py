@@ -1,20 +1,24 @@
 """GPU Idle Trace.
 
 ## What it shows
-Every stretch in which a GPU did nothing, in order of time, and why: the rows of gpu_utilization one by one.
+Every stretch of time in which a GPU was idle, in order of time, with its cause: the rows of
+gpu_utilization one by one.
 
 ## Columns
-- Start (ns): from the begin of the report. Duration (ns): of this stretch. Gap (ns): of the whole gap, which may have several causes.
+- Start (ns): time since the start of the report. Duration (ns): of this stretch. Gap (ns): of the
+  whole gap, which may have several causes.
 - Cause: as in gpu_utilization.
-- Host, Rank, PID, Device, Stream: which GPU or stream; each only where the rows differ in it, Stream with `:by=stream`.
-- TID, Thread: who launched what ended the gap. CorrId, Call: the call: its row in cuda_api_trace, and of what ran then in cuda_gpu_trace.
+- Host, Rank, PID, Device, Stream: the GPU or stream. Each is shown only if rows differ in it,
+  Stream only with `:by=stream`.
+- TID, Thread: the thread that launched the operation that ended the gap. CorrId, Call: its call;
+  look the number up in cuda_api_trace, and the operation in cuda_gpu_trace.
 
 ## How it is computed
 As gpu_utilization. `:longer-than=20000` leaves out gaps of at most 20,000 ns.
 
 ## Traps
-- There may be as many rows as kernels: take `:longer-than`, or --filter-time.
-- The call that ended a gap is not what filled it: look at what its thread did before.
+- There may be as many rows as kernels: use `:longer-than` or --filter-time.
+- The call that ended a gap did not fill it: check what its thread did before.
 """
 
 from __future__ import annotations
@@ -40,17 +44,17 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection, *, by: str = "device", longer_than: int = 0) -> pa.Table:
-    """Return the stretches; MissingData where no GPU did anything, or none was idle for so long.
+    """Return the stretches; raises MissingData if no GPU did anything, or none was idle for so long.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `device`: nothing ran on any stream; `stream`: each stream for itself.
-        longer_than: ns: only gaps that last longer.
+        selection: the part to use.
+        by: `device`: nothing ran on any stream; `stream`: each stream by itself.
+        longer_than: ns; leave out gaps of at most this length.
     """
     apart = By.of(report, one_of("by", by, BY))
     if longer_than < 0:
-        raise UsageError(f"`:longer-than={longer_than}` is no time; give ns.")
+        raise UsageError(f"`:longer-than={longer_than}` is not a time in ns.")
     rows = idle(report, selection, per="stream" if apart.per_stream else "device", longer_than=longer_than)
     if not rows.num_rows:
         raise MissingData(

@@ -1,25 +1,32 @@
 """GPU Memory Summary.
 
 ## What it shows
-How much memory the program got from CUDA at most, when, and what it had not given back at the end: one row per process, GPU and kind of
-memory.
+The peak of the memory that the program allocated from CUDA, when it was reached, and what was still
+allocated at the end: one row per process, GPU and kind of memory.
 
 ## Columns
-- Peak (MB): the most it had at once, in 10^6 bytes. Peak At (ns): when, from the begin of the report.
-- End (MB): what it had at the end.
-- Allocations, Frees: how many. Allocated (MB): all allocations together. Largest (MB): the largest one.
-- Pool Peak (MB): the most that a pool of stream-ordered memory held, used or not; only where there are pools.
-- Host, Rank, PID: of the process; each only where the rows differ in it. Device: `name (number)`; empty for memory of the host.
+- Peak (MB): most memory allocated at once, in 10^6 bytes. Peak At (ns): when, since the start of
+  the report.
+- End (MB): memory still allocated at the end.
+- Allocations, Frees: number of calls. Allocated (MB): sum of all allocations. Largest (MB): the
+  largest single one.
+- Pool Peak (MB): most memory held by a pool of stream-ordered memory, used or not; only if there
+  are pools.
+- Host, Rank, PID: the process. Each is shown only if rows differ in it. Device: `name (number)`;
+  empty for host memory.
 - Kind: `Device`, `Pinned`, `Managed`, …
 
 ## How it is computed
-From the rows of `gpu_memory`, whose `total` is what the process has after each operation. With a filter or --window, the operations in
-the selected time; with a filter, Peak also knows what the process had before.
+From the rows of `gpu_memory`, whose `total` is the process's memory after each operation. With a
+filter or --window, the operations in the selected time. With a filter, Peak includes memory that
+was allocated before.
 
 ## Traps
-- Frameworks keep what they get: PyTorch's caching allocator asks CUDA for large blocks, so this is not what tensors take.
-- What was allocated before the recording began is in no row, nor is what libraries and the context itself take; nvidia-smi shows more.
-- End is no leak: the driver takes everything back when the process ends.
+- Frameworks keep memory for reuse: PyTorch's caching allocator takes large blocks from CUDA, so
+  this is not the memory of tensors.
+- Allocations from before the recording are missing, and so is the memory of libraries and of the
+  context. nvidia-smi shows more.
+- End is not a leak: the driver frees everything when the process ends.
 """
 
 from __future__ import annotations
@@ -61,7 +68,7 @@ FROM inside GROUP BY process, device, kind ORDER BY process, device NULLS LAST, 
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the summary; MissingData where no memory was recorded."""
+    """Return the summary; raises MissingData if no memory was recorded."""
     window = selection.window(report)
     before, begin = "0", "NULL::BIGINT"
     if window is not None:

@@ -1,26 +1,30 @@
 """GPU Memory Timeline.
 
 ## What it shows
-How much memory of each GPU was taken over the run: what the program had from CUDA, what the framework's allocator had reserved, what
-tensors had of that. With `:peak`: who held what when it was most, by NVTX range or operation.
+Memory of each GPU over the run: allocated from CUDA, reserved by the framework's allocator, and
+used by tensors. With `:peak`: the owners of the memory at its peak, by NVTX range or operation.
 
 ## Columns
-- Start (ns): of the stretch of time, from the begin of the report. Duration (ns): its length.
-- CUDA (MB): the most that the process had from CUDA in it, in 10^6 bytes; memory of the host does not count. Tensors (MB), Reserved (MB):
-  what tensors and the framework's allocator had; each only where it was recorded.
-- With `:peak`: Memory (%), Memory (MB), Allocations, Kind (`CUDA` or `tensors`), Peak At (ns), and Range: the innermost range or operation
-  around the allocation, `domain:name`.
-- Rank, PID, Device: each only where the rows differ in it.
+- Start (ns): time since the start of the report. Duration (ns): length of the stretch of time.
+- CUDA (MB): the largest amount that the process had from CUDA during the stretch, in 10^6 bytes,
+  without host memory.
+- Tensors (MB), Reserved (MB): memory of tensors and of the framework's allocator; each only if it
+  was recorded.
+- With `:peak`: Memory (%), Memory (MB), Allocations, Kind (`CUDA` or `tensors`), Peak At (ns), and
+  Range: the innermost range or operation around the allocation, `domain:name`.
+- Rank, PID, Device: each is shown only if rows differ in it.
 
 ## How it is computed
-From `gpu_memory` and `tensor_memory`, whose rows hold the total after them; if they do not, they are added up from the first row. The
-selected time is cut into `:bins=50` stretches of equal length; each has the most of what was there at its begin and of what came in it. At
-the peak, of each address the last thing that happened counts: what was taken and not given back.
+From `gpu_memory` and `tensor_memory`, whose rows hold the total after them. If they do not, the
+rows are summed from the first one. The selected time is divided into `:bins=50` equal stretches.
+Each shows the largest total from its start to its end. At the peak, an address counts if its last
+event was an allocation.
 
 ## Traps
-- Where totals are not recorded, what was taken before the recording is not in it.
-- What tensors have is less than what is reserved: the rest waits to be used again, or is in pieces too small.
-- `[before the recording]`: was held at the peak and was there before the first row.
+- If totals were not recorded, memory from before the recording is missing.
+- Tensors use less than is reserved: the rest waits for reuse, or is fragmented into pieces that are
+  too small.
+- `[before the recording]`: memory at the peak that was allocated before the first row.
 """
 
 from __future__ import annotations
@@ -43,16 +47,16 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection, *, bins: int = 50, peak: bool = False) -> pa.Table:
-    """Return the timeline, or who held what at the peak; MissingData where no memory was recorded.
+    """Return the timeline, or the owners of the peak; raises MissingData if no memory was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        bins: into how many stretches the time is cut.
-        peak: who held what when it was most.
+        selection: the part to use.
+        bins: number of equal stretches of time.
+        peak: print the owners of the memory at its peak.
     """
     if bins < 1:
-        raise UsageError(f"`:bins={bins}` is no number of bins; give 1 or more.")
+        raise UsageError(f"`:bins={bins}` is not a number of bins; use 1 or more.")
     begin, end = selection.window(report) or report.span
     recorded = [level for level in levels(report) if level.time[0] < end]
     if not recorded:

@@ -1,21 +1,24 @@
 """GPU Metrics Summary.
 
 ## What it shows
-What the GPUs' own counters said: utilization, memory, power, clocks, temperature, …; one row per GPU and metric.
+Values of the GPUs' own counters: utilization, memory, power, clocks, temperature, …; one row per
+GPU and metric.
 
 ## Columns
-- Samples: how many readings.
-- Avg, Med, Min, Max, StdDev: of the readings; StdDev is that of a sample (n-1), 0 for one.
-- Unit: of the row's values.
-- Host: only where the rows differ in it. GPU: its number, as nvidia-smi has it. Metric.
+- Samples: number of readings.
+- Avg, Med, Min, Max, StdDev: of the readings. StdDev is the sample standard deviation (n-1), 0 for
+  a single value.
+- Unit: unit of the row's values.
+- Host: only if rows differ in it. GPU: its number, as in nvidia-smi. Metric.
 
 ## How it is computed
 From the rows of `gpu_metrics`; with a filter or --window, readings in the selected time.
 
 ## Traps
-- The counters are those of whole devices: other programs are in them, too.
-- `GPU Utilization` says how often some kernel ran, however small; a GPU at 100 % may be nearly empty. `SM Active` says more.
-- Readings are far apart, most counters are means over that time: short peaks do not show.
+- The counters describe the whole device, including other programs.
+- `GPU Utilization` is the share of time in which any kernel ran, however small: a GPU at 100 % may
+  be nearly empty. `SM Active` says more.
+- Readings are far apart, and most are means over that interval: short peaks do not show.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ FROM gpu_metrics WHERE {inside} AND isfinite(value) GROUP BY host, gpu, metric, 
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the summary; MissingData where no metric was recorded."""
+    """Return the summary; raises MissingData if no metric was recorded."""
     rows = report.sql(_ROWS.format(inside=at(report, selection)))
     if not rows.num_rows:
         raise MissingData(f"does not contain GPU metrics data{selection.place(report)}.")

@@ -1,35 +1,46 @@
 """GPU Utilization and Idle Time by Cause.
 
 ## What it shows
-For how long each GPU did anything at all, and why it did nothing in the rest of the time.
+How long each GPU was busy, and why it was idle for the rest of the time.
 
 ## Columns
-- Time (%): of the time that was looked at: the selected part, or the whole recording. The rows of a GPU add up to 100.
-- Total Time (ns), Count, Avg, Max (ns): of the stretches in which it was busy without a gap, or idle for one cause.
-- Host, Rank, PID, Device, Stream: which GPU or stream; each only where the rows differ in it, Stream with `:by=stream`.
-- State: `busy`, or why it was idle:
-  - `host-bound`: the host had not yet launched what came next: its thread did something else.
-  - `sync-bound`: the thread that launched it was in a call that waits for the GPU, or came late because of one: the time after that call
-    counts as well, up to what it had waited before the gap, and up to 1 ms.
-  - `launch-bound`: launched and not yet begun: the call itself, and what driver and GPU need.
-  - `copy-bound`: it waited for a copy on another stream, or the host staged a copy of pageable memory.
+- Time (%): share of the selected part, or of the whole recording. The rows of a GPU add up to 100.
+- Total Time (ns), Count, Avg, Max (ns): of the stretches in which the GPU was busy without a gap,
+  or idle for one cause.
+- Host, Rank, PID, Device, Stream: the GPU or stream. Each is shown only if rows differ in it,
+  Stream only with `:by=stream`.
+- State: `busy`, or the cause of idle time:
+  - `host-bound`: the host had not yet launched the next operation; its thread did something else.
+  - `sync-bound`: the launching thread was in a call that waits for the GPU, or was late because of
+    one. Time after that call counts too, at most as much as it had waited before the gap, and at
+    most 1 ms.
+  - `launch-bound`: launched but not yet begun: the call itself, and the latency of driver and GPU.
+  - `copy-bound`: the operation waited for a copy on another stream, or the host staged a copy of
+    pageable memory.
   - `collective wait`: it waited for a communication kernel on another stream.
   - `dependency`: it waited for other work on another stream.
   - `head`, `tail`: before the first and after the last operation.
-  - `earlier work`: the first operation waited for work that was launched before the recording began.
-  - `unknown`: its call was not recorded, or something the report does not show held it for more than 50 µs.
+  - `earlier work`: the first operation waited for work that was launched before the recording
+    began.
+  - `unknown`: its call was not recorded, or something that the report does not show delayed it by
+    more than 50 us.
 
 ## How it is computed
-Busy is the union of kernels, copies, memsets, graphs and migrations: what overlaps counts once. Each gap is parted by the call that
-launched the operation that ended it: before it the host was late, from it on the operation waited; the guide has the definitions in full.
-The rows of a GPU add up to its time exactly. `:by=process` and `:by=rank` add up the time of their GPUs.
+Busy time is the union of kernels, copies, memsets, graphs and migrations: overlapping operations
+count once. Each gap is divided at the call that launched the operation that ended the gap: before
+the call the host was late, after it the operation waited. The guide has the full definitions. The
+rows of a GPU add up to its time exactly. `:by=process` and `:by=rank` add up the times of their
+GPUs.
 
 ## Traps
-- Busy is not well used: one small kernel, or one that waits for other GPUs, makes a GPU busy. gpu_metrics_sum says more, kernel_breakdown
-  what ran.
-- A GPU whose streams wait for one another is busy: `copy-bound`, `collective wait` and `dependency` show with `:by=stream`.
-- Idle time at the end of a recording may be that of the program's own end: look at it with --filter-time or --filter-nvtx.
-- Recorded events show which work a stream waited for; without them, the work that ended within 10 µs before it went on.
+- Busy does not mean well used: one small kernel, or a kernel that waits for other GPUs, makes a GPU
+  busy. gpu_metrics_sum and kernel_breakdown show more.
+- A GPU whose streams wait for one another is busy: `copy-bound`, `collective wait` and `dependency`
+  appear with `:by=stream`.
+- Idle time at the end of a recording may come from the end of the program: exclude it with
+  --filter-time or --filter-nvtx.
+- If CUDA events were recorded, they show which work a stream waited for. Otherwise it is the work
+  that ended within 10 us before the stream continued.
 """
 
 from __future__ import annotations
@@ -52,12 +63,12 @@ _BUSY = "busy"
 
 
 def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Table:
-    """Return the summary; MissingData where no GPU did anything.
+    """Return the summary; raises MissingData if no GPU did anything.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `device`, `stream`, `process` or `rank`: column that divides the rows.
+        selection: the part to use.
+        by: `device`, `stream`, `process` or `rank`: one row for each.
     """
     apart = By.of(report, by)
     gpus_spent = spent(report, selection, "stream" if apart.per_stream else "device")

@@ -1,26 +1,28 @@
 """Python Import Summary.
 
 ## What it shows
-Which modules took how long to import, and what of it was their own.
+Import time of each module, with and without the modules that it imports.
 
 ## Columns
-- Self (%), Self (ns): without the modules that it imported; percent of all rows.
+- Self (%), Self (ns): without the modules that it imported; the percentage is of all rows.
 - Total (ns): with them.
-- Imports: how many; more than one where several processes import it. Failed: how many raised.
-- Host, Rank, PID: with `:by=process`; each only where the rows differ in it.
-- Module, or with `:by=package` Package: the name up to its first dot.
+- Imports: number of imports; more than one if several processes import the module. Failed: imports
+  that raised an exception.
+- Host, Rank, PID: with `:by=process`; each is shown only if rows differ in it.
+- Module; with `:by=package` Package: the name up to its first dot.
 
 ## How it is computed
-From the table `imports`, which has the first import of each module: Self is the time of an import without that of those directly in it.
-The Total of a package holds every ns once: imports within it count with the outermost. With --filter-time, imports that overlap the time;
-with --filter-nvtx, those of threads that were in such a range themselves. Rows below `:min-percent` of all Self time are left out. The
-greatest Self comes first.
+From the table `imports`, which has the first import of each module. Self is the time of an import
+without the imports directly inside it. The Total of a package counts each moment once: imports
+inside it belong to the outermost. With --filter-time, imports that overlap the time count. With
+--filter-nvtx, imports count whose thread was in such a range. Rows below `:min-percent` of all Self
+time are left out. The largest Self comes first.
 
 ## Traps
-- Self adds up to the time spent importing, Total does not: it is what not importing the module would have saved, if nothing else needs
-  what it imports.
-- Modules that were there before the recording began are not in it.
-- The first run after an installation compiles and reads from a cold disk.
+- Self adds up to the time spent importing, Total does not. Total is what you save without the
+  module, if nothing else needs its imports.
+- Modules that were loaded before the recording began are missing.
+- The first run after an installation compiles bytecode and reads from a cold disk.
 """
 
 from __future__ import annotations
@@ -41,13 +43,13 @@ if TYPE_CHECKING:
 
 
 def table(report: Report, selection: Selection, *, by: str = "module", min_percent: float = 0.5) -> pa.Table:
-    """Return the summary; MissingData where no import was recorded.
+    """Return the summary; raises MissingData if no import was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `module`, `package`, or `process`: modules in each process.
-        min_percent: leave out what has less of all Self time.
+        selection: the part to use.
+        by: `module`, `package`, or `process`: modules of each process.
+        min_percent: leave out rows below this share of all Self time.
     """
     one_of("by", by, ("module", "package", "process"))
     package = (lambda name: name.partition(".")[0]) if by == "package" else None

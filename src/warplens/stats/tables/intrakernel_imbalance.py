@@ -1,29 +1,37 @@
 """Load Imbalance inside Kernels.
 
 ## What it shows
-How evenly each launch that recorded regions kept the SMs busy: waves of blocks, the longest block, and the tail in which some SMs
-worked while others had nothing left to do.
+How evenly each launch that recorded regions kept the SMs busy: waves of blocks, the longest block,
+and the tail in which some SMs were idle while others still worked.
 
 ## Columns
-- Launch: id in `intrakernel_launches`. Start (ns): from the begin of the report. Uncertainty (ns): by how much all of it may be
-  off there. Duration (ns): from the first begin to the last end.
-- CTAs, SMs: blocks that recorded, and multiprocessors they ran on. CTAs/SM: most that one SM had at once.
-- Waves: CTAs / (SMs x CTAs/SM): 2.25 says that the third wave was a quarter full. Last Wave (%): how full that was.
-- CTA Avg, CTA Max (ns), CTA Max/Avg: length of a block; 1.0 is even.
-- SM Busy Avg (ns), SM Max/Avg: time in which an SM had any block; 1.0 is even.
-- Tail (ns), Tail (%): from when the first SM had no more to do up to the end, and as part of Duration.
-- Lost (ns), Lost (%): how long SMs had no more to do, on average over the SMs: what a launch that ended everywhere at once would win.
-- Host, Rank, PID, Device: where it ran; each only where rows differ in it. Kernel: as in intrakernel_sum.
+- Launch: id in `intrakernel_launches`. Start (ns): time since the start of the report. Uncertainty
+  (ns): possible error of Start. Duration (ns): from the first begin to the last end.
+- CTAs, SMs: recorded blocks, and multiprocessors that they ran on. CTAs/SM: most blocks on one SM
+  at once.
+- Waves: CTAs / (SMs x CTAs/SM). 2.25 means that the third wave was a quarter full. Last Wave (%):
+  how full the last wave was.
+- CTA Avg, CTA Max (ns), CTA Max/Avg: duration of a block; a ratio of 1.0 is even.
+- SM Busy Avg (ns), SM Max/Avg: time in which an SM had any block; a ratio of 1.0 is even.
+- Tail (ns), Tail (%): from when the first SM ran out of work to the end, and as a share of
+  Duration.
+- Lost (ns), Lost (%): idle time at the end, averaged over the SMs. A launch that ended on all SMs
+  at once would save it.
+- Host, Rank, PID, Device: where it ran. Each is shown only if rows differ in it. Kernel: as in
+  intrakernel_sum.
 
 ## How it is computed
-A block lasts from the first begin to the last end of its warps that recorded, on the SM where the first one began. The launch that lost
-most comes first. With a filter, launches that overlap the selected time.
+A block lasts from the first begin to the last end of its recording warps, on the SM where the first
+one began. The launch that lost most comes first. With a filter, launches that overlap the selected
+time.
 
 ## Traps
-- Where only some blocks were recorded (`sample_blocks`, buffers that were too small) waves, tails and losses are not known, and empty.
-- Only SMs on which a block ran count: a grid smaller than the GPU looks even.
-- Begin and end are those of the recorder: what a kernel does before and after it is not seen.
-- Two blocks on an SM share it: one that is alone is faster, so a half empty SM loses less than half.
+- If only some blocks were recorded (`sample_blocks`, buffers that were too small), waves, tail and
+  loss are unknown and empty.
+- Only SMs that ran a block count: a grid smaller than the GPU looks even.
+- Begin and end are those of the recorder: work of the kernel before and after is not seen.
+- Two blocks on one SM share it, and a block that is alone runs faster: a half empty SM loses less
+  than half.
 """
 
 from __future__ import annotations
@@ -45,11 +53,11 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the launches; MissingData where no kernel recorded regions.
+    """Return the launches; raises MissingData if no kernel recorded regions.
 
     Args:
         report: the report.
-        selection: which part of it.
+        selection: the part to use.
     """
     recorded = launches(report, selection)
     even = balance(recorded, ctas(units(report, recorded)))

@@ -1,24 +1,28 @@
 """Overlap of Roles, Warps or Regions inside Kernels.
 
 ## What it shows
-How long two things went on at the same time in a block: does the load of the next tile run while the current one is computed?
+How long two activities of a block ran at the same time: for example, whether the next tile is
+loaded while the current one is computed.
 
 ## Columns
-- Both (ns): time in which First and Second were active, in the same block; of all blocks.
-- Of First (%), Of Second (%): that as part of the time in which each of them was active.
-- First (ns), Second (ns): that time.
-- Host, Rank, PID, Device: where it ran; each only where rows differ in it.
+- Both (ns): time in which First and Second were active in the same block, summed over all blocks.
+- Of First (%), Of Second (%): Both as a share of the time in which First, or Second, was active.
+- First (ns), Second (ns): the time in which each was active.
+- Host, Rank, PID, Device: where it ran. Each is shown only if rows differ in it.
 - Kernel: as in intrakernel_sum. First, Second: roles, or the chosen grouping.
 
 ## How it is computed
-At each moment a warp does what its innermost region says, so that a region and what is nested in it never overlap; asynchronous regions
-count as a whole. A role (see intrakernel_roles), or warp, is active while it is in a region that is no wait; with `:by=tag` waits count as
-the others. Of very many tags or warps the 32 with most time are compared. The pair with most in common comes first.
+At each moment a warp is in its innermost region, so a region and its nested regions never overlap;
+asynchronous regions count as a whole. A role (see intrakernel_roles) or warp is active while it is
+in a region that is not a wait. With `:by=tag`, waits count like other regions. If there are very
+many tags or warps, the 32 with most time are compared. The pair with the longest overlap comes
+first.
 
 ## Traps
-- Overlap within a block is not all: two blocks on an SM hide each other's waiting as well.
-- Where a kernel has one role, or one tag, there is no pair and no row.
-- A region around an asynchronous copy or wgmma shows when it was issued, not how long it ran: give it a token, or look at the waits.
+- Overlap within a block is not everything: two blocks on one SM also hide each other's waits.
+- A kernel with one role, or one tag, has no pairs and no rows.
+- A region around an asynchronous copy or wgmma shows when it was issued, not how long it ran. Give
+  it a token, or check the waits.
 """
 
 from __future__ import annotations
@@ -46,12 +50,12 @@ _MOST = 32
 
 
 def table(report: Report, selection: Selection, *, by: str = "role") -> pa.Table:
-    """Return the pairs; MissingData where no kernel recorded two things that could overlap.
+    """Return the pairs; raises MissingData if no kernel recorded two things that could overlap.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: what is compared: `role`, `tag` or `warp`.
+        selection: the part to use.
+        by: items to compare: `role`, `tag` or `warp`.
     """
     one_of("by", by, BY)
     recorded = launches(report, selection)

@@ -1,28 +1,34 @@
 """Roles of Warps inside Kernels, and the Critical One.
 
 ## What it shows
-What the warps of a warp-specialised kernel spend their time on: how long each role works and waits, and which role the others wait for.
+How long each role of a warp-specialised kernel works and waits, and which role the others wait for.
 
 ## Columns
-- Work (%), Work (ns): time in which any warp of the role was in a region that is no wait; the percentage is of the time of all blocks.
+- Work (%), Work (ns): time in which any warp of the role was in a region that is not a wait; the
+  percentage is of the time of all blocks.
 - Wait (%), Wait (ns): time in which warps of the role waited and none of them worked.
-- Awaited (%), Awaited (ns): time in which the role worked while another one waited; empty where no region says that it waits.
-- Waits For: the role that worked for most of the time in which this one waited.
-- Critical: `yes` for the role of the kernel that is awaited for longest: making it faster is what helps.
+- Awaited (%), Awaited (ns): time in which the role worked while another one waited; empty if no
+  region is a wait.
+- Waits For: the role that worked during most of this role's waits.
+- Critical: `yes` for the role that the kernel's other roles wait for longest. Making it faster
+  helps most.
 - Units: warps of the role, over all blocks.
-- Host, Rank, PID, Device: where it ran; each only where rows differ in it.
-- Kernel: as in intrakernel_sum. Role: warps that record the same tags have one role, called after their numbers; tags with a slash name it
-  (`producer/load`).
+- Host, Rank, PID, Device: where it ran. Each is shown only if rows differ in it.
+- Kernel: as in intrakernel_sum. Role: warps that record the same tags have one role, named by their
+  numbers; tags with a slash name it (`producer/load`).
 
 ## How it is computed
-At each moment a warp does what its innermost region says; blocks are looked at one by one, over all their warps, and added up. A region
-is a wait if a word of its name is one of `:waits=`; what is in no region is neither work nor wait.
+At each moment a warp is in its innermost region. Blocks are evaluated one by one, over all their
+warps, and summed. A region is a wait if a word of its name is one of `:waits=`. Time outside all
+regions is neither work nor wait.
 
 ## Traps
-- Without regions around the waits (`mbarrier.wait`, pipeline acquire) nobody waits here, and no role is critical.
-- A role that is awaited may itself wait for memory inside its regions: its work is what to look into next.
-- Where all warps do the same there is one role, and nothing to compare.
-- A warp that waits for what another block does, or for memory, is not waiting for the role that happens to work beside it.
+- Without regions around the waits (`mbarrier.wait`, pipeline acquire) no role waits here, and none
+  is critical.
+- An awaited role may itself wait for memory inside its regions: examine its work next.
+- If all warps do the same, there is one role and nothing to compare.
+- A warp that waits for another block, or for memory, does not wait for the role that happens to
+  work at that time.
 """
 
 from __future__ import annotations
@@ -47,16 +53,17 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection, *, waits: str = "") -> pa.Table:
-    """Return the roles; MissingData where no kernel recorded regions.
+    """Return the roles; raises MissingData if no kernel recorded regions.
 
     Args:
         report: the report.
-        selection: which part of it.
-        waits: words, with `+` between them, that say in a tag that its region is a wait; by itself: wait, barrier, sync, acquire, …
+        selection: the part to use.
+        waits: words, joined by `+`, that mark a tag's region as a wait; default: wait, barrier,
+            sync, acquire, …
     """
     chosen = tuple(word for word in waits.lower().split("+") if word) if waits else WAITS
     if not chosen:
-        raise UsageError(f"`:waits={waits}` has no word; give for example `:waits=wait+full+empty`.")
+        raise UsageError(f"`:waits={waits}` has no word; write for example `:waits=wait+full+empty`.")
     recorded = launches(report, selection)
     warps = units(report, recorded)
     known = roles(report, recorded, warps)

@@ -1,33 +1,40 @@
 """In-Kernel Region Summary.
 
 ## What it shows
-How often each region inside a kernel ran, and how long it took: one row per kernel and tag. Regions are what a kernel recorded itself
-with `warplens.intrakernel`.
+Number and duration of each region inside a kernel: one row per kernel and tag. Kernels record
+regions themselves, with `warplens.intrakernel`.
 
 ## Columns
-- Unit Time (%): Total Time as part of the time of all units (warps that recorded) of the row's kernel; with `:by=sm`, `warp` or `role`, of
-  those there.
-- Total Time, Avg, Med, P99, Min, Max, StdDev (ns): of the regions. P99: the least length that 99 % of them do not exceed; StdDev is that
-  of a sample (n-1), 0 for one region.
-- Count: how many regions.
-- Units: how many units the row's kernel has there.
-- Host, Rank, PID, Device: where it ran; each only where rows differ in it.
-- Launch: id in `intrakernel_launches`, with `:by=launch`. SM, Warp, Role: with `:by=sm`, `:by=warp`, `:by=role`.
-- Kernel: the name given to the launch, else that of its kernel, else that of the buffer.
-- Tag: the region's name. Kind: `region`, or `asynchronous` for one that may cross others of its warp.
+- Unit Time (%): Total Time as a share of the time of all units (recording warps) of the row's
+  kernel; with `:by=sm`, `warp` or `role`, of the units there.
+- Total Time, Avg, Med, P99, Min, Max, StdDev (ns): durations of the regions. P99: 99 % of the
+  regions are not longer. StdDev is the sample standard deviation (n-1), 0 for a single value.
+- Count: number of regions.
+- Units: number of units of the kernel in this row.
+- Host, Rank, PID, Device: where it ran. Each is shown only if rows differ in it.
+- Launch: id in `intrakernel_launches`, with `:by=launch`. SM, Warp, Role: with `:by=sm`,
+  `:by=warp`, `:by=role`.
+- Kernel: the name given to the launch, or else the kernel's name, or else the buffer's name.
+- Tag: name of the region. Kind: `region`, or `asynchronous` for a region that may cross others of
+  its warp.
 
 ## How it is computed
-Every region counts with its whole length; all figures are exact. With a filter, launches that overlap the selected time count, with
-all that is in them; with --window, the piece of each region that lies in the window. An SM is the one where a warp began, a warp is
-its number in the block. Warps that record the same tags have one role; tags with a slash name it (`producer/load`). GPU by
-GPU and kernel by kernel, the greatest total comes first.
+Each region counts with its full duration; all figures are exact. With a filter, launches that
+overlap the selected time count with all their regions. With --window, only the part of each region
+inside the window counts. SM is the one where a warp began, Warp its number in the block. Warps that
+record the same tags have one role; tags with a slash name it (`producer/load`). Rows are sorted by
+GPU and kernel, then by total, largest first.
 
 ## Traps
-- Regions nest: `tile` holds the time of the `load` inside it, and percentages add up to more than 100.
-- What only some warps record is a small part of the time of all: `:by=warp` or `:by=role` say how much it is of theirs.
-- A region says when a warp issued instructions. What runs asynchronously (TMA, wgmma, cp.async, loads) is in it only where it waits.
-- The GPU's timer ticks every 32 ns (Hopper and later; about 1 us before): shorter regions are 0 or 32, only their mean says something.
-- Marks have no length and are left out; dropped records are missing, and a note says how many.
+- Regions nest: `tile` includes the time of the `load` inside it, and percentages add up to more
+  than 100.
+- A region that only some warps record is a small share of all warps' time. `:by=warp` or `:by=role`
+  show its share of their time.
+- A region covers the time in which a warp issued instructions. Asynchronous work (TMA, wgmma,
+  cp.async, loads) is included only where the warp waits for it.
+- The GPU's timer ticks every 32 ns (Hopper and later; about 1 us before). Shorter regions read as 0
+  or 32: only their mean is meaningful.
+- Marks have no duration and are left out. Dropped records are missing, and a note says how many.
 """
 
 from __future__ import annotations
@@ -54,12 +61,13 @@ _TITLES = {"kernel": "", "launch": "Launch", "sm": "SM", "warp": "Warp", "role":
 
 
 def table(report: Report, selection: Selection, *, by: str = "kernel") -> pa.Table:
-    """Return the summary; MissingData where no kernel recorded regions.
+    """Return the summary; raises MissingData if no kernel recorded regions.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: column that divides rows further, beside kernel and tag: `kernel` (nothing), `launch`, `sm`, `warp` or `role`.
+        selection: the part to use.
+        by: further division, beside kernel and tag: `kernel` (none), `launch`, `sm`, `warp` or
+            `role`.
     """
     title = _TITLES[one_of("by", by, BY)]
     recorded = launches(report, selection)

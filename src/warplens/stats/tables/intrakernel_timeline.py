@@ -1,25 +1,27 @@
 """In-Kernel Regions over Time.
 
 ## What it shows
-What goes on in a launch from its begin to its end: in each slice of its time, in how many units (warps that recorded) each region was
-active. The prologue that nobody overlaps, the steady part, the tail.
+The course of one launch: for each slice of its time, the number of units (recording warps) in each
+region. It shows the prologue that nothing overlaps, the steady part and the tail.
 
 ## Columns
-- Start (ns): of the slice, from the begin of the launch. Duration (ns): of the slice.
-- Active: units in a region with this tag, on average over the slice; a unit in two of them at once counts twice.
-- Active (%): that as part of the units that ran.
+- Start (ns): start of the slice, since the start of the launch. Duration (ns): length of the slice.
+- Active: units in a region with this tag, averaged over the slice; a unit in two such regions at
+  once counts twice.
+- Active (%): Active as a share of Running.
 - Units: units that were in such a region at any time of the slice.
-- Running: units between their begin and end, on average over the slice.
-- Launch: id in `intrakernel_launches`. Kernel: as in intrakernel_sum. Tag: the region's name.
+- Running: units between their begin and end, averaged over the slice.
+- Launch: id in `intrakernel_launches`. Kernel: as in intrakernel_sum. Tag: name of the region.
 
 ## How it is computed
-Of one launch: the longest of those that overlap the selected time, or `:launch=ID`. Its time is cut into `:slices=` of the same length;
-regions that reach over an edge count in both slices, each with its part. Tags that are not active in a slice have no row there.
+For one launch: the longest of those that overlap the selected time, or `:launch=ID`. Its time is
+divided into `:slices=` of equal length. A region that crosses an edge counts in both slices, each
+with its part. A tag that is not active in a slice has no row there.
 
 ## Traps
 - Regions nest: `tile` is active while the `load` inside it is.
-- Marks have no length, and no row.
-- Slices shorter than some hundred ns show the ticks of the timer (32 ns on Hopper and later).
+- Marks have no duration and no row.
+- Slices shorter than a few hundred ns show the ticks of the timer (32 ns on Hopper and later).
 """
 
 from __future__ import annotations
@@ -43,16 +45,16 @@ _MOST = 10_000
 
 
 def table(report: Report, selection: Selection, *, launch: int = -1, slices: int = 20) -> pa.Table:
-    """Return the slices; MissingData where the launch recorded no region.
+    """Return the slices; raises MissingData if the launch recorded no region.
 
     Args:
         report: the report.
-        selection: which part of it.
+        selection: the part to use.
         launch: id in `intrakernel_launches`; -1: the longest one.
-        slices: how many pieces its time is cut into.
+        slices: number of equal slices of its time.
     """
     if not 1 <= slices <= _MOST:
-        raise UsageError(f"`:slices={slices}` is no number of slices; give one from 1 to {_MOST:,}.")
+        raise UsageError(f"`:slices={slices}` is not a number of slices; use 1 to {_MOST:,}.")
     recorded = launches(report, selection)
     at = (
         int(np.argmax(recorded.end - recorded.start))
@@ -61,7 +63,7 @@ def table(report: Report, selection: Selection, *, launch: int = -1, slices: int
     )
     if at >= len(recorded) or (launch != -1 and recorded.id[at] != launch):
         raise UsageError(
-            f"`:launch={launch}` is none of the launches{selection.place(report)}; intrakernel_imbalance lists them."
+            f"`:launch={launch}` is not a launch{selection.place(report)}; intrakernel_imbalance lists them."
         )
     begin, end = int(recorded.start[at]), max(int(recorded.end[at]), int(recorded.start[at]) + 1)
     edges = begin + np.arange(slices + 1) * (end - begin) // slices

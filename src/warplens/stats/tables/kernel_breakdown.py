@@ -1,29 +1,36 @@
 """GPU Time by Kind of Work.
 
 ## What it shows
-What kind of work the GPU's time went to: matrix products, attention, elementwise kernels, communication, copies, …
+GPU time by kind of work: matrix products, attention, elementwise kernels, communication, copies, …
 
 ## Columns
-- Time (%): the row's share of the Total Time of the rows of its GPU. Total Time, Avg, Med, Min, Max (ns): of the operations.
-- Instances: how many.
-- Union (ns): time in which any of them ran. Span (%): that, of the time from the GPU's first to its last operation.
-- Host, Rank, PID, Device, Stream: which GPU or stream; each only where the rows differ in it, Stream with `:by=stream`.
-- Kind: of kernels the class, by name: gemm, attention, convolution, normalization, softmax, reduction, elementwise, embedding, sort/scan,
-  optimizer, memory (kernels that only move data), communication, random, linear algebra (factorizations, solvers), autotuning (XLA tries
-  out kernels), other. Else: copy, memset, migration, graph.
+- Time (%): the row's share of the Total Time of its GPU. Total Time, Avg, Med, Min, Max (ns):
+  durations of the operations.
+- Instances: number of operations.
+- Union (ns): time in which at least one of them ran. Span (%): Union as a share of the time from
+  the GPU's first to its last operation.
+- Host, Rank, PID, Device, Stream: the GPU or stream. Each is shown only if rows differ in it,
+  Stream only with `:by=stream`.
+- Kind: for kernels the class, by name: gemm, attention, convolution, normalization, softmax,
+  reduction, elementwise, embedding, sort/scan, optimizer, memory (kernels that only move data),
+  communication, random, linear algebra (factorizations, solvers), autotuning (XLA tries kernels),
+  other. For other operations: copy, memset, migration, graph.
 
 ## How it is computed
-Kernels are classed by their full names, as libraries and compilers give them: cuBLAS, CUTLASS, rocBLAS (gemm); FlashAttention, xFormers,
-FlashInfer (attention); cuDNN, MIOpen (convolution); NCCL, RCCL, NVSHMEM, DeepEP (communication); cuSOLVER, MAGMA (linear algebra); CUB,
-cuRAND, PyTorch, Inductor, Triton, XLA, vLLM. The table with its sources is `analysis/gpu/kernel_classes.py`.
-What reaches over an edge of the selected time counts with the piece inside. Medians of `:by=process` and
-`:by=rank` are of all their GPUs. The greatest total comes first, GPU by GPU.
+Kernels are classified by their full names, which libraries and compilers choose: cuBLAS, CUTLASS,
+rocBLAS (gemm); FlashAttention, xFormers, FlashInfer (attention); cuDNN, MIOpen (convolution); NCCL,
+RCCL, NVSHMEM, DeepEP (communication); cuSOLVER, MAGMA (linear algebra); CUB, cuRAND, PyTorch,
+Inductor, Triton, XLA, vLLM. `analysis/gpu/kernel_classes.py` has the table with its sources.
+Operations across an edge of the selected time count with the part inside. Medians of `:by=process`
+and `:by=rank` are over all their GPUs. Rows are sorted by GPU, then by total, largest first.
 
 ## Traps
-- A fused kernel is of one class only: that of the most telling word in its name.
-- Kernels of one's own (`scale(float*, int)`) are `other`, unless their names say what they do: a program that is all its own kernels is
-  all `other`; of recordings of frameworks and libraries it is never more than a tenth. cuda_gpu_kern_sum has the names.
-- Operations of several streams overlap: the totals may exceed the time in which the GPU was busy, Union does not.
+- A fused kernel has one class: the one of the most specific word in its name.
+- Your own kernels (`scale(float*, int)`) are `other`, unless their names say what they do. In a
+  program of such kernels, everything is `other`; in recordings of frameworks and libraries it is at
+  most a tenth. cuda_gpu_kern_sum lists the names.
+- Operations of several streams overlap: totals may exceed the time in which the GPU was busy, Union
+  does not.
 """
 
 from __future__ import annotations
@@ -50,12 +57,12 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Table:
-    """Return the breakdown; MissingData where no GPU did anything.
+    """Return the breakdown; raises MissingData if no GPU did anything.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `device`, `stream`, `process` or `rank`: column that divides the rows.
+        selection: the part to use.
+        by: `device`, `stream`, `process` or `rank`: one row for each.
     """
     apart = By.of(report, by)
     lengths: dict[tuple[Key, str], list[Int64Array]] = {}

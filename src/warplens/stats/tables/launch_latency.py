@@ -1,25 +1,33 @@
 """Kernel Launch Latency.
 
 ## What it shows
-How long it takes from the call to the kernel where nothing else holds it up, apart from the time that kernels wait behind others in
-their stream.
+Time from the call to the start of the kernel if nothing else delays it. Kernels that waited behind
+earlier work of their stream are shown separately.
 
 ## Columns
-- Launches: kernels whose call was recorded. Free: how many found their stream free: what ran on it before had ended when the call began.
-- Lat Avg, Med, Min, P99, Max (ns): of those, from the begin of the call to the begin of the kernel: the latency.
-- Queued: how many came while earlier work waited or ran. Queue Avg, Med, Max (ns): of those, from call to begin.
-- Short: kernels that ran for less time than their call took. Slow Calls: calls longer than 50 µs (`:slow-call=…`, ns). Late: launches
-  into a free stream whose latency was above 100 µs (`:late=…`, ns).
-- Host, Rank, PID, Device, Stream: which GPU or stream; each only where the rows differ in it, Stream with `:by=stream`.
+- Launches: kernels whose call was recorded. Free: launches into a free stream: earlier work on it
+  had ended when the call began.
+- Lat Avg, Med, Min, P99, Max (ns): latency of the Free launches, from the start of the call to the
+  start of the kernel.
+- Queued: launches that came while earlier work waited or ran. Queue Avg, Med, Max (ns): their time
+  from call to start.
+- Short: kernels that ran for less time than their call took.
+- Slow Calls: calls longer than 50 us (`:slow-call=…`, ns). Late: Free launches with a latency above
+  100 us (`:late=…`, ns).
+- Host, Rank, PID, Device, Stream: the GPU or stream. Each is shown only if rows differ in it,
+  Stream only with `:by=stream`.
 
 ## How it is computed
-Of kernels, and of graphs, which are launched once and begin with their first node. A call that ends after the kernel began counts no less.
+From kernels and graphs. A graph counts as one launch that begins with its first node. A call that
+ends after the kernel began counts like any other.
 
 ## Traps
-- A kernel that waits for an event of another stream finds its own stream free: its latency holds that wait.
-- The first launch of a kernel loads its code: Max, and Slow Calls, show that; Med does not.
-- Where most kernels are Short, the host is what limits the program: fuse kernels, or launch them as a CUDA graph.
-- Recording itself makes calls slower by some hundred ns.
+- A kernel that waits for an event of another stream finds its own stream free: its latency includes
+  that wait.
+- The first launch of a kernel loads its code. Max and Slow Calls show that, Med does not.
+- If most kernels are Short, the host limits the program: fuse kernels, or launch them as a CUDA
+  graph.
+- Recording itself makes calls slower by a few hundred ns.
 """
 
 from __future__ import annotations
@@ -54,14 +62,14 @@ _LATENCY = {
 def table(
     report: Report, selection: Selection, *, by: str = "device", slow_call: int = 50_000, late: int = 100_000
 ) -> pa.Table:
-    """Return the latencies; MissingData where no kernel has its call.
+    """Return the latencies; raises MissingData if no kernel has its call.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `device`, `stream`, `process` or `rank`: column that divides the rows.
-        slow_call: ns from which a call counts as slow.
-        late: ns from which a latency counts as late.
+        selection: the part to use.
+        by: `device`, `stream`, `process` or `rank`: one row for each.
+        slow_call: ns; longer calls count as slow.
+        late: ns; longer latencies count as late.
     """
     apart, calls = By.of(report, by), ApiCalls(report)
     latencies = apart.grouped(

@@ -1,26 +1,31 @@
 """GPU Memory Bandwidth.
 
 ## What it shows
-How fast memory was copied and set, in each direction: overall, and over time with `:bins=…`.
+Rate of copies and memsets in each direction: overall, or over time with `:bins=…`.
 
 ## Columns
-- Total (MB), Count: what was moved in the selected part, in 10^6 bytes, by how many operations.
-- While Busy (MB/s): Total, by the time in which any of them ran. Busy (%): that time, of the time that is looked at.
-- Avg (MB/s): Total, by all the time that is looked at. Peak (MB/s): the fastest operation of 64 KB and more, or of all where there is none.
-- Device Peak (MB/s): of copies within a device, and memsets: what its memory can do, where that is known; a copy reads and writes.
-- With `:bins=50` a row for each of 50 stretches of time: Start (ns) from the begin of the report, Duration (ns), Total (MB), Rate (MB/s).
-- Host, Rank, PID, Device, Stream: which GPU or stream; each only where the rows differ in it, Stream with `:by=stream`.
+- Total (MB), Count: data moved in the selected part, in 10^6 bytes, and number of operations.
+- While Busy (MB/s): Total divided by the time in which at least one of them ran. Busy (%): that
+  time as a share of the selected time.
+- Avg (MB/s): Total divided by the whole selected time. Peak (MB/s): the fastest operation of at
+  least 64 KB; of any size if none is that large.
+- Device Peak (MB/s): peak bandwidth of the device's memory if known, for copies within a device and
+  memsets; a copy reads and writes.
+- With `:bins=50`, one row for each of 50 equal stretches: Start (ns) since the start of the report,
+  Duration (ns), Total (MB), Rate (MB/s).
+- Host, Rank, PID, Device, Stream: the GPU or stream. Each is shown only if rows differ in it,
+  Stream only with `:by=stream`.
 - Operation: `[CUDA memcpy Host-to-Device]`, `[CUDA memset]`, `[CUDA memcpy Unified …]`, …
 
 ## How it is computed
-From the rows of `memcpys`, `memsets` and the migrations of `um_events`. The bytes of an operation are spread evenly over its time, so that
-those inside the selection, or a bin, count there. Busy is a union: two copies at once take their time once. The time that is looked at is
-the selected part, or the whole recording, as often as there are GPUs in a row.
+From the rows of `memcpys`, `memsets` and the migrations of `um_events`. The bytes of an operation
+are spread evenly over its time, and those inside the selection, or a bin, count there. Busy is a
+union: two copies at once count once. The selected time counts once for each GPU in a row.
 
 ## Traps
-- Small copies cannot be fast: Peak, not While Busy, says what the link can do.
-- Copies of pageable memory are staged by the host: they are slow whatever the link can do.
-- What kernels read and write is not in it: gpu_metrics_sum has that where it was recorded.
+- Small copies cannot be fast: Peak shows what the link can do, While Busy does not.
+- Copies of pageable memory are staged by the host, and slow on any link.
+- Memory traffic of kernels is not included; gpu_metrics_sum shows it if it was recorded.
 """
 
 from __future__ import annotations
@@ -46,16 +51,16 @@ _WITHIN = ("[CUDA memcpy Device-to-Device]", "[CUDA memset]")
 
 
 def table(report: Report, selection: Selection, *, by: str = "device", bins: int = 0) -> pa.Table:
-    """Return the bandwidth; MissingData where nothing was copied or set.
+    """Return the bandwidth; raises MissingData if nothing was copied or set.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `device`, `stream`, `process` or `rank`: column that divides the rows.
-        bins: into how many stretches the time is cut; 0: one row for all of it.
+        selection: the part to use.
+        by: `device`, `stream`, `process` or `rank`: one row for each.
+        bins: number of equal stretches of time; 0: one row for all of it.
     """
     if not 0 <= bins <= 1_000_000:
-        raise UsageError(f"`:bins={bins}` is no number of bins; give 1 to 1,000,000.")
+        raise UsageError(f"`:bins={bins}` is not a number of bins; use 1 to 1,000,000.")
     apart = By.of(report, by)
     groups: dict[tuple[Key, str], list[Moved]] = {}
     for part in moved(report, selection):
@@ -119,7 +124,7 @@ def _row(parts: list[Moved], window: tuple[int, int]) -> dict[str, Any]:
 def _peak(report: Report, parts: list[Moved]) -> float | None:
     """Peak bandwidth of the devices' memory.
 
-    None where it is not known, or not what limits the operation.
+    None if it is not known, or not what limits the operation.
     """
     if parts[0].operation not in _WITHIN:
         return None

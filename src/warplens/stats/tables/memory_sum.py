@@ -1,26 +1,29 @@
 """Memory by Phase.
 
 ## What it shows
-The resident memory of each process, in all and in each phase: its NVTX ranges by name, or, without them, what its main thread ran in
-Python: functions of the program's own code, imports, else packages.
+Resident memory of each process, in total and by phase. Phases are the NVTX ranges by name. Without
+ranges, they are what the main thread ran in Python: functions of the program's own code, imports,
+or else packages.
 
 ## Columns
-- Max (MiB): the largest reading in the phase; of the whole process also the peak that the system noted at its end. Empty where the
-  phase was too short for a reading.
-- Grew (MiB): by how much memory grew during the phase; negative where it shrank.
+- Max (MiB): the largest reading in the phase; for the whole process also the peak that the system
+  reported at its end. Empty if the phase was too short for a reading.
+- Grew (MiB): growth of the memory during the phase; negative if it shrank.
 - Time (ns): length of the phase.
-- Process, PID: which process. Phase: its name.
+- Process, PID: the process. Phase: its name.
 
-Processes in their order, the whole first, then the phases that grew most.
+Processes keep their order. Each begins with a row for the whole process; the phases follow, largest
+growth first.
 
 ## How it is computed
-From `host_metrics`: the launcher reads the memory of each process four times a second. A step between two readings is divided among the
-phases that lie between them, by their share of that time. A phase is the union of all ranges, or samples, of its name.
+From `host_metrics`: the launcher reads the memory of each process four times a second. A change
+between two readings is divided among the phases between them, by their share of that time. A phase
+is the union of all ranges, or samples, of its name.
 
 ## Traps
-- Ranges in ranges both have what grew during the inner one.
-- Memory that a process gives back at its end does not count.
-- What grows and comes back between two readings is in the peak of the process alone.
+- Growth in a nested range counts in the outer range, too.
+- Memory that a process releases at its end does not count.
+- Memory that is allocated and freed between two readings appears only in the peak of the process.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ _MIB = 1 << 20
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the phases of each process; MissingData where no memory was read."""
+    """Return the phases of each process; raises MissingData if no memory was read."""
     phases = memory_phases(report)
     if not phases:
         raise MissingData(f"does not contain memory of processes over time{selection.place(report)}.")

@@ -1,25 +1,28 @@
 """MPI Event Summary.
 
 ## What it shows
-How often the program called each function of MPI, and how long the calls took.
+Number and duration of the calls of each MPI function.
 
 ## Columns
-- Time (%): the row's share of all rows' Total Time; not of wall time.
-- Total Time, Avg, Med, Min, Max, StdDev (ns): of the calls; StdDev is that of a sample (n-1), 0 for one call.
-- Instances: how many calls.
-- Host, Rank, PID: of the process, with `:by=process` and `:by=thread`; each only where the rows differ in it.
+- Time (%): the row's share of the Total Time of all rows, not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): durations of the calls. StdDev is the sample standard
+  deviation (n-1), 0 for a single value.
+- Instances: number of calls.
+- Host, Rank, PID: the process, with `:by=process` and `:by=thread`. Each is shown only if rows
+  differ in it.
 - TID, Thread: with `:by=thread`.
-- Source: `p2p`, `collective`, `wait` (for what had begun before) or `other`.
+- Source: `p2p`, `collective`, `wait` (for an operation that began before) or `other`.
 - Name: the function.
 
 ## How it is computed
-Every recorded call counts with its whole length, of all ranks together unless `:by` keeps them apart. With --filter-time, calls that
-overlap the time; with --filter-nvtx, those of threads that were in such a range themselves. The greatest total comes first.
+Each recorded call counts with its full duration. All ranks are combined, unless `:by` divides them.
+With --filter-time, calls that overlap the time count. With --filter-nvtx, calls count whose thread
+was in such a range. The largest total comes first.
 
 ## Traps
-- A collective takes as long as its last rank lets it: its time is mostly that of waiting for others, and the rank with the shortest calls
-  is the one that all others wait for. `:by=process` shows it.
-- What does not block (`MPI_Isend`) takes its time in a `wait`, or in none.
+- A collective lasts until its last rank arrives: its time is mostly waiting. The rank with the
+  shortest calls is the one that the others wait for; `:by=process` shows it.
+- A call that does not block (`MPI_Isend`) spends its time in a later `wait`, or nowhere.
 """
 
 from __future__ import annotations
@@ -39,12 +42,12 @@ _PER = {"function": (), "process": ("process",), "thread": ("process", "thread")
 
 
 def table(report: Report, selection: Selection, *, by: str = "function") -> pa.Table:
-    """Return the summary; MissingData where no call of MPI was recorded.
+    """Return the summary; raises MissingData if no call of MPI was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: column that divides calls further, beside their function: `function` (nothing), `process` or `thread`.
+        selection: the part to use.
+        by: `function` (all together), `process` or `thread`: rows for each, beside the function.
     """
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {"Source": "kind", "Name": "name"}

@@ -1,21 +1,24 @@
 """MPI Event Trace.
 
 ## What it shows
-Every recorded call of MPI, in the order they began.
+Every recorded MPI call, in order of start.
 
 ## Columns
-- Start, End (ns): from the begin of the report. Duration (ns).
-- Event: the function. Pid, Tid: who called.
-- Tag: of a message. Rank: of the caller, among all processes. PeerRank: the other side of a message. RootRank: of a collective.
-- Size: of a message, bytes. CollSendSize, CollRecvSize: what a collective took from the caller and gave it, bytes.
+- Start, End (ns): time since the start of the report. Duration (ns).
+- Event: the function. Pid, Tid: process and thread of the caller.
+- Tag: tag of a message. Rank: rank of the caller among all processes. PeerRank: rank at the other
+  end of a message. RootRank: root of a collective.
+- Size: size of a message in bytes. CollSendSize, CollRecvSize: bytes that a collective took from
+  the caller and returned to it.
 
 ## How it is computed
-The rows of `mpi_events`, sorted by time. With --filter-time, calls that overlap the time; with --filter-nvtx, those of threads that were
-in such a range themselves.
+The rows of `mpi_events`, sorted by time. With --filter-time, calls that overlap the time count.
+With --filter-nvtx, calls count whose thread was in such a range.
 
 ## Traps
-- Ranks are those of the world, or of the communicator, as the recording tool has them: a peer of another communicator is another process.
-- Clocks of several hosts agree to a millisecond at best; within one host they are one clock.
+- Ranks are those of the world or of the communicator, as the recording tool wrote them. In another
+  communicator, the same number is another process.
+- Clocks of several hosts agree to a millisecond at best. Processes of one host share one clock.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ _COLUMNS = 'process, thread, "start", "end", name, tag, rank, peer, root, bytes,
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the trace; MissingData where no call of MPI was recorded."""
+    """Return the trace; raises MissingData if no call of MPI was recorded."""
     rows = report.sql(
         f'SELECT {_COLUMNS} FROM {chosen(report, selection, "mpi_events")} ORDER BY "start", process, id'
     )

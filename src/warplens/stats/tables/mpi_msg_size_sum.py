@@ -1,22 +1,26 @@
 """MPI Message Size Summary.
 
 ## What it shows
-How much each function of MPI sent and received.
+Data that each MPI function sent and received.
 
 ## Columns
-- Total Message Volume, Avg, Med, Min, Max, StdDev (bytes): of the messages; StdDev is that of a sample (n-1), 0 for one message.
-- Instances: how many messages.
-- Source: `p2p` (a message from one rank to another), `coll_send`, `coll_recv` (what a collective took from a rank, and gave it).
-- Host, Rank, PID: of the process, with `:by=process`; each only where the rows differ in it.
+- Total Message Volume, Avg, Med, Min, Max, StdDev (bytes): sizes of the messages. StdDev is the
+  sample standard deviation (n-1), 0 for a single value.
+- Instances: number of messages.
+- Source: `p2p` (a message between two ranks), `coll_send`, `coll_recv` (data that a collective took
+  from a rank, and returned to it).
+- Host, Rank, PID: the process, with `:by=process`. Each is shown only if rows differ in it.
 - Name: the function.
 
 ## How it is computed
-From the calls of `mpi_events` that have a size; a collective with both counts in two rows. With --filter-time, calls that overlap the
-time; with --filter-nvtx, those of threads that were in such a range themselves. The greatest volume comes first.
+From the calls of `mpi_events` that have a size. A collective that sends and receives counts in two
+rows. With --filter-time, calls that overlap the time count. With --filter-nvtx, calls count whose
+thread was in such a range. The largest volume comes first.
 
 ## Traps
-- A message counts where it is sent and where it is received: both ranks' calls have its size.
-- It is what programs handed to MPI, not what went over a wire: an all-reduce moves more, ranks of one host may share memory.
+- A message counts at both ends: the calls of both ranks have its size.
+- Sizes are those that programs passed to MPI, not the traffic on a wire: an all-reduce moves more,
+  and ranks of one host may share memory.
 """
 
 from __future__ import annotations
@@ -39,12 +43,12 @@ _SIZES = {"p2p": "bytes", "coll_send": "sent", "coll_recv": "received"}
 
 
 def table(report: Report, selection: Selection, *, by: str = "function") -> pa.Table:
-    """Return the summary; MissingData where no message with a size was recorded.
+    """Return the summary; raises MissingData if no message with a size was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: column that divides messages further, beside their function: `function` (nothing) or `process`.
+        selection: the part to use.
+        by: `function` (all together) or `process`: rows for each, beside the function.
     """
     per = _PER[one_of("by", by, tuple(_PER))]
     calls = chosen(report, selection, "mpi_events")

@@ -1,24 +1,28 @@
 """NCCL Summary.
 
 ## What it shows
-How often each function of NCCL was called, how much it moved, and among how many ranks: one row per function, reduction and size of the
-communicator.
+Calls, data volume and number of ranks of each NCCL function: one row per function, reduction and
+size of the communicator.
 
 ## Columns
-- Time (%): the row's share of all rows' Total Time. Total Time, Avg, Med, Min, Max (ns): of the calls on the host.
-- Calls: how many.
-- Total (MB), Avg (MB), Min (MB), Max (MB): of the messages' sizes, in 10^6 bytes, as NCCL states them; empty where a call moves nothing.
-- Ranks: in the communicator; empty where its making was not recorded. Operation: how values are reduced, e.g. `Sum`.
+- Time (%): the row's share of the Total Time of all rows. Total Time, Avg, Med, Min, Max (ns):
+  durations of the calls on the host.
+- Calls: number of calls.
+- Total (MB), Avg (MB), Min (MB), Max (MB): sizes of the messages in 10^6 bytes, as NCCL reports
+  them; empty if a call moves nothing.
+- Ranks: number of ranks in the communicator; empty if its creation was not recorded. Operation: the
+  reduction, e.g. `Sum`.
 - Name: the function, e.g. `ncclAllReduce`.
 
 ## How it is computed
-From the ranges of the NVTX domain `NCCL`, which the library makes itself, and their payloads. Calls that overlap the selected time count
-with their whole length. The greatest total comes first.
+From the ranges that NCCL itself writes into the NVTX domain `NCCL`, and their payloads. Calls that
+overlap the selected time count with their full duration. The largest total comes first.
 
 ## Traps
-- A call puts work into a stream and returns: its time is not that of the transfer. nvtx_gpu_proj_sum shows what the GPU did for it.
+- A call puts work into a stream and returns: its time is not that of the transfer.
+  nvtx_gpu_proj_sum shows its GPU time.
 - Sizes are those of one rank's call: the sum over all ranks counts a message once for each of them.
-- A report of several ranks sums over them; nccl_trace keeps them apart.
+- A report of several ranks sums over them; nccl_trace lists them separately.
 """
 
 from __future__ import annotations
@@ -41,7 +45,7 @@ _KEYS = ("ranks", "operation", "name")
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the summary; MissingData where NCCL was not recorded."""
+    """Return the summary; raises MissingData if NCCL was not recorded."""
     rows = calls(report, selection)
     rows = rows.append_column("duration", pc.subtract(rows.column("end"), rows.column("start")))
     rows = rows.sort_by([(name, "ascending") for name in (*_KEYS, "duration")])

@@ -1,23 +1,27 @@
 """NCCL Trace.
 
 ## What it shows
-Every call of NCCL, in the order they began, with what it moved, how, and among how many.
+Every NCCL call, in order of start, with its size, reduction and ranks.
 
 ## Columns
-- Start (ns): from the begin of the report. Duration (ns): of the call on the host.
-- Name: the function, e.g. `ncclAllReduce`. Bytes: the size of the message, as NCCL states it.
-- Operation: how values are reduced, e.g. `Sum`. Root, Peer: rank that sends or gathers, rank at the other end.
-- Communicator: NCCL's number of it. Rank, Ranks: this one in it, and how many there are. Device: CUDA's number of the GPU.
-- PID, TID: of the thread that called.
+- Start (ns): time since the start of the report. Duration (ns): of the call on the host.
+- Name: the function, e.g. `ncclAllReduce`. Bytes: size of the message, as NCCL reports it.
+- Operation: the reduction, e.g. `Sum`. Root, Peer: rank that sends or gathers, rank at the other
+  end.
+- Communicator: NCCL's number of it. Rank, Ranks: number of this rank in it, and number of ranks.
+  Device: CUDA's number of the GPU.
+- PID, TID: process and thread of the caller.
 
 ## How it is computed
-From the ranges of the NVTX domain `NCCL`, which the library makes itself, and their payloads. Rank, Ranks and Device are those that NCCL
-told when the communicator was made. With a filter, calls that overlap the selected time.
+From the ranges that NCCL itself writes into the NVTX domain `NCCL`, and their payloads. Rank, Ranks
+and Device come from the creation of the communicator. With a filter, calls that overlap the
+selected time.
 
 ## Traps
-- A call puts work into a stream and returns: its time is not that of the transfer. nvtx_gpu_proj_trace shows what the GPU did for it.
-- Between ncclGroupStart and ncclGroupEnd calls are only noted; what they launch, ncclGroupEnd launches.
-- Communicators that were made before the recording began have no Rank and Ranks.
+- A call puts work into a stream and returns: its time is not that of the transfer.
+  nvtx_gpu_proj_trace shows its GPU time.
+- Between ncclGroupStart and ncclGroupEnd, calls are only queued; ncclGroupEnd launches them.
+- Communicators that were created before the recording began have no Rank and Ranks.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the trace; MissingData where NCCL was not recorded."""
+    """Return the trace; raises MissingData if NCCL was not recorded."""
     rows = calls(report, selection)
     numbers = rows.column("communicator").to_pylist()
     return pa.table(

@@ -1,30 +1,35 @@
 """NVTX Counter Summary.
 
 ## What it shows
-What values each NVTX counter had: one row per counter of each process.
+Values of each NVTX counter: one row per counter and process.
 
 ## Columns
-- Samples: how many samples have a value.
+- Samples: number of samples with a value.
 - Avg, Med, Min, Max, Last: of the samples' values, in the counter's unit.
-- TimeAvg: the mean over time, for counters that say what holds between samples; else empty.
-- Total, Rate (1/s): of counters whose samples are changes (`delta`): their sum, and that per second; else empty.
-- Unit: of all values of the row, as the program gave it.
-- PID: system id of the process.
-- Counter: `domain:name`; the default domain is empty. A field of a structured counter is `name.field`.
+- TimeAvg: mean over time, for counters whose value holds between samples; else empty.
+- Total, Rate (1/s): for counters whose samples are changes (`delta`): their sum, and the sum per
+  second; else empty.
+- Unit: unit of all values of the row, as the program gave it.
+- PID: process id of the system.
+- Counter: `domain:name`; the default domain is empty. A field of a structured counter is
+  `name.field`.
 
-TimeAvg, Total and Rate are left out where no counter has them.
+TimeAvg, Total and Rate are left out if no counter has them.
 
 ## How it is computed
-Values are multiplied by the counter's scale, so that they are in its unit. A sample that says `zero` counts as 0, one that says
-`unchanged` as the value before it; one without a value counts nowhere, and a note says how many there are. TimeAvg weighs each value
-with the time for which it holds: until the next sample (`until_next`, the last one to the end of the process), since the one before
-(`since_last`), or on a straight line between samples (`linear`). Rate divides by the time from the first to the last sample; with
---filter-time or --window, by the selected time. A filter keeps the samples within its time; TimeAvg also knows what held when it began,
-but not what held before a window.
+Values are multiplied by the counter's scale, which gives its unit. A sample marked `zero` counts as
+0, a sample marked `unchanged` as the value before it. A sample without a value counts nowhere, and
+a note says how many there are. TimeAvg weights each value with the time for which it holds: until
+the next sample (`until_next`, the last one to the end of the process), since the previous one
+(`since_last`), or on a straight line between samples (`linear`). Rate divides by the time from the
+first to the last sample; with --filter-time or --window, by the selected time. A filter keeps the
+samples in its time. TimeAvg also uses the value that held when a filter began, but not one from
+before a window.
 
 ## Traps
-- Avg is the mean of the samples, not over time: a counter that is sampled when something happens is seen in special moments.
-- Rows of several processes are not summed: memory of two processes adds up, their temperatures do not.
+- Avg is the mean of the samples, not a mean over time. A counter that is sampled at special moments
+  has special values.
+- Rows of several processes are not summed: memory of two processes adds up, temperatures do not.
 """
 
 from __future__ import annotations
@@ -45,7 +50,7 @@ _WHEN_THERE = ("TimeAvg", "Total", "Rate (1/s)", "Unit")
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the summary of all counters; MissingData where there is no sample."""
+    """Return the summary of all counters; raises MissingData if there is no sample."""
     window = selection.window(report)
     processes = {
         row["process"]: row for row in report.table("processes", ["process", "pid", "end"]).to_pylist()
@@ -56,7 +61,8 @@ def table(report: Report, selection: Selection) -> pa.Table:
         process = processes.get(series.facts["process"])
         if process is None:
             raise ReportError(
-                f"{report.path} is broken: the counter {counter_name(series.facts)} is of no process of the report"
+                f"{report.path} is broken: the counter {counter_name(series.facts)} belongs to no "
+                "process of the report"
             )
         chosen = window or report.window_of(series.facts["process"])
         begin, end = chosen or (int(series.times[0]), max(process["end"], int(series.times[-1])))
@@ -78,7 +84,7 @@ def table(report: Report, selection: Selection) -> pa.Table:
 def _row(
     series: CounterSeries, inside: CounterSeries, begin: int, end: int, selected: int
 ) -> dict[str, Any] | None:
-    """Describe the samples inside the selection; None where there is nothing to say."""
+    """Describe the samples inside the selection; None if there is nothing to say."""
     values = inside.values[~np.isnan(inside.values)]
     average = None if series.is_delta else time_average(series, begin, end)
     if not len(values) and average is None:

@@ -4,16 +4,18 @@
 Every sample of every NVTX counter, in order of time.
 
 ## Columns
-- Time (ns): from the begin of the report.
-- Value: in the counter's unit; empty where the program said that there is none.
-- Unit: as the program gave it; only where some counter has one.
-- PID, TID: system ids of the process and of the thread that took the sample.
-- Task: the asyncio or trio task, or generator, it was taken in; only in reports that have tasks.
-- Counter: `domain:name`; the default domain is empty. A field of a structured counter is `name.field`.
+- Time (ns): time since the start of the report.
+- Value: in the counter's unit; empty if the program marked the sample as having none.
+- Unit: as the program gave it; only if a counter has one.
+- PID, TID: process and thread id of the system, of the thread that took the sample.
+- Task: the asyncio or trio task, or generator, that took it; only in reports with tasks.
+- Counter: `domain:name`; the default domain is empty. A field of a structured counter is
+  `name.field`.
 
 ## How it is computed
-The rows of `nvtx_counter_samples`, sorted by time. Values are multiplied by the counter's scale; `zero` is 0, and `unchanged` is
-left empty. A filter keeps the samples within its time, the begin included.
+The rows of `nvtx_counter_samples`, sorted by time. Values are multiplied by the counter's scale;
+`zero` prints 0, and `unchanged` is empty. A filter keeps the samples in its time, including its
+start.
 
 ## Traps
 - The value of a `delta` counter is the change since its last sample; nvtx_counter_sum has the sum.
@@ -40,7 +42,7 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the trace; MissingData where there is no sample."""
+    """Return the trace; raises MissingData if there is no sample."""
     window = selection.window(report)
     rows = report.table("nvtx_counter_samples")
     if window is not None:

@@ -1,25 +1,30 @@
 """NVTX GPU Projection Summary.
 
 ## What it shows
-How long the GPU worked for each NVTX range, from the first operation that was launched in it to the end of the last: one row per name
-and style.
+GPU time of each NVTX range, from the start of the first operation that was launched in it to the
+end of the last: one row per name and style.
 
 ## Columns
 - Range: `domain:name`; ranges of the default domain print `:name`. Style: PushPop or StartEnd.
-- Total Proj Time (ns): sum of the projected durations. Total Range Time (ns): sum of the ranges' own durations.
-- Range Instances: how many ranges with GPU work.
-- Proj Avg, Med, Min, Max, StdDev (ns): of the projected durations; StdDev is that of a sample (n-1), 0 for one range.
-- Total GPU Ops, Avg GPU Ops: how many kernels, copies, memsets and graphs were launched in them; and in one of them on average.
-- Avg Range Lvl: how many ranges with GPU work enclose it. Avg Num Child: how many of them are directly inside it.
+- Total Proj Time (ns): sum of the projected durations. Total Range Time (ns): sum of the ranges'
+  own durations.
+- Range Instances: number of ranges with GPU work.
+- Proj Avg, Med, Min, Max, StdDev (ns): of the projected durations. StdDev is the sample standard
+  deviation (n-1), 0 for a single value.
+- Total GPU Ops, Avg GPU Ops: kernels, copies, memsets and graphs launched in them; in total and per
+  range.
+- Avg Range Lvl: average number of ranges with GPU work around it. Avg Num Child: average number
+  directly inside it.
 
 ## How it is computed
-From the rows of nvtx_gpu_proj_trace; ranges without GPU work count nowhere. The greatest total comes first.
+From the rows of nvtx_gpu_proj_trace. Ranges without GPU work do not count. The largest total comes
+first.
 
 ## Traps
-- Totals are not additive: an outer range's projection holds those of the ranges inside.
-- A projected duration is not the time that the GPU worked: there may be gaps in it, and work of others.
-- Of coroutines that take turns on a thread, a range contains what others launched meanwhile.
-- Several processes and GPUs work side by side: a total may exceed the run's wall time.
+- Totals do not add up: the projection of an outer range contains those of its inner ranges.
+- A projected duration is not busy time: it may contain gaps and other work.
+- If coroutines take turns on a thread, a range includes operations that other coroutines launched.
+- Several processes and GPUs work at the same time: a total may exceed the wall time of the run.
 """
 
 from __future__ import annotations
@@ -40,7 +45,7 @@ _SUMS = ("range_time", "operations", "level", "number")
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the summary; MissingData where no range launched anything."""
+    """Return the summary; raises MissingData if no range launched anything."""
     rows = projections(report, selection)
     name, style = (rows.column(column).combine_chunks() for column in ("name", "style"))
     key = pc.add(

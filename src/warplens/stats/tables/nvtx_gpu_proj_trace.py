@@ -1,30 +1,33 @@
 """NVTX GPU Projection Trace.
 
 ## What it shows
-When the GPU worked for each NVTX range: from the begin of the first operation that was launched in the range to the end of the last.
+When the GPU worked for each NVTX range: from the start of the first operation that was launched in
+the range to the end of the last.
 
 ## Columns
 - Name: `domain:name`; the default domain is empty.
-- Projected Start (ns): when the first operation began, from the begin of the report. Projected Duration (ns): to the end of the last.
+- Projected Start (ns): start of the first operation, since the start of the report. Projected
+  Duration (ns): from there to the end of the last.
 - Orig Start, Orig Duration (ns): of the range itself.
 - Style: PushPop or StartEnd.
-- PID, TID: system ids of process and thread.
-- NumGPUOps: how many kernels, copies, memsets and graphs were launched in it.
-- Lvl: how many of the ranges listed here enclose it. NumChild: how many of them are directly inside it.
-- RangeId, ParentId: the range's id in this report, and that of the innermost listed range that encloses it.
+- PID, TID: process and thread id of the system.
+- NumGPUOps: kernels, copies, memsets and graphs launched in it.
+- Lvl: number of listed ranges around it. NumChild: number of listed ranges directly inside it.
+- RangeId, ParentId: id of the range in this report, and of the innermost listed range around it.
 - RangeStack: ids from the outermost range to this one, each after a colon, e.g. `:1:7:9`.
 
 ## How it is computed
-A range contains an operation when the call that launched it began in the range, on the range's thread; so an outer range contains what
-the inner ones do. Ranges without operations are left out, and so are those that end on another thread than they began on. With a
-filter, ranges that overlap the selected time, with all their operations.
+A range contains an operation if the launching call began in the range, on the range's thread. An
+outer range therefore contains the operations of its inner ranges. Ranges without operations are
+left out, and ranges that end on a different thread. With a filter, ranges that overlap the selected
+time, with all their operations.
 
 ## Traps
-- A projected range is not the time that the GPU worked: there may be gaps in it, and work of others.
-- Projected ranges of one thread may overlap where it launches into several streams, or onto several GPUs.
-- Of coroutines that take turns on a thread, a range contains what others launched meanwhile.
-- Kernels in a graph belong to the range in which the graph was launched, not to that in which it was captured.
-- One line per range: millions make a long text. Take --filter-time or --filter-nvtx.
+- A projected range is not busy time: it may contain gaps and other work.
+- Projected ranges of one thread may overlap if it launches into several streams or GPUs.
+- If coroutines take turns on a thread, a range includes operations that other coroutines launched.
+- Kernels of a graph belong to the range that launched the graph, not to the range that captured it.
+- One line per range: millions make a long text. Use --filter-time or --filter-nvtx.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the trace; MissingData where no range launched anything."""
+    """Return the trace; raises MissingData if no range launched anything."""
     rows = projections(report, selection, stacks=True)
     return pa.table(
         {

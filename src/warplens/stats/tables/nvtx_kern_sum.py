@@ -1,25 +1,30 @@
 """NVTX Range Kernel Summary.
 
 ## What it shows
-Which kernels each NVTX range launched, how often, and how long they ran on the GPU: one row per range, thread and kernel.
+Kernels that each NVTX range launched, with number and GPU time: one row per range, thread and
+kernel.
 
 ## Columns
 - NVTX Range: `domain:name`; ranges of the default domain print `:name`. Style: PushPop or StartEnd.
-- PID, TID: system ids of process and thread of the ranges.
-- NVTX Inst: how many of the ranges launched the kernel. Kern Inst: how often they did.
-- Total Time, Avg, Med, Min, Max, StdDev (ns): of the kernels; StdDev is that of a sample (n-1), 0 for one.
-- Kernel Name: the kernel's full name; with `:base` the function alone, with `:mangled` as in the binary.
+- PID, TID: process and thread id of the system, of the ranges.
+- NVTX Inst: number of ranges that launched the kernel. Kern Inst: number of launches.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): durations of the kernels. StdDev is the sample
+  standard deviation (n-1), 0 for a single value.
+- Kernel Name: the kernel's full name; with `:base` the function name alone, with `:mangled` the
+  name in the binary.
 
 ## How it is computed
-A range launched a kernel when the call began in the range, on the range's thread. A kernel counts in every range around its launch, in
-outer and inner ones. Ranges that end on another thread than they began on launch nothing. With a filter, ranges that overlap the
-selected time, with all their kernels. The greatest total comes first.
+A range launched a kernel if the call began in the range, on the range's thread. A kernel counts in
+every range around its launch, outer and inner. Ranges that end on a different thread launch
+nothing. With a filter, ranges that overlap the selected time, with all their kernels. The largest
+total comes first.
 
 ## Traps
-- Totals are not additive: an outer range has the kernels of the ranges inside, too.
-- Kernels of several streams may run side by side: the total may exceed the time in which the GPU was busy.
-- Of coroutines that take turns on a thread, a range has what others launched meanwhile.
-- Kernels in a graph belong to the range in which the graph was launched, not to that in which it was captured.
+- Totals do not add up: an outer range includes the kernels of its inner ranges.
+- Kernels of several streams may run at the same time: the total may exceed the time in which the
+  GPU was busy.
+- If coroutines take turns on a thread, a range includes kernels that other coroutines launched.
+- Kernels of a graph belong to the range that launched the graph, not to the range that captured it.
 """
 
 from __future__ import annotations
@@ -44,13 +49,13 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection, *, base: bool = False, mangled: bool = False) -> pa.Table:
-    """Return the summary; MissingData where no range launched a kernel.
+    """Return the summary; raises MissingData if no range launched a kernel.
 
     Args:
         report: the report.
-        selection: which part of it.
-        base: the function's name alone, without namespaces, template arguments and parameters.
-        mangled: the name as in the binary.
+        selection: the part to use.
+        base: print the function name alone, without namespaces, template arguments and parameters.
+        mangled: print the name in the binary.
     """
     rows = range_kernels(report, selection, naming(base, mangled))
     if not rows.num_rows:

@@ -1,20 +1,20 @@
 """NVTX Mark Trace.
 
 ## What it shows
-Every NVTX mark, in order of time, with what the program gave with it.
+Every NVTX mark, in order of time, with its payload.
 
 ## Columns
-- Time (ns): from the begin of the report.
+- Time (ns): time since the start of the report.
 - Name: `domain:name`; the default domain is empty.
-- PID, TID: system ids of process and thread.
-- Task: the asyncio or trio task, or generator, it was made in; only in reports that have tasks.
-- Payload: what the program gave with it, e.g. `{path: "a.pt"}`; only where there is any.
+- PID, TID: process and thread id of the system.
+- Task: the asyncio or trio task, or generator, that made it; only in reports with tasks.
+- Payload: data that the program attached, e.g. `{path: "a.pt"}`; only if there is any.
 
 ## How it is computed
-The rows of `nvtx_marks`, sorted by time. A filter keeps the marks within its time, the begin included.
+The rows of `nvtx_marks`, sorted by time. A filter keeps the marks in its time, including its start.
 
 ## Traps
-- A mark is an instant: it says that code was reached, not how long anything took.
+- A mark is a moment: it shows that code was reached, not how long anything took.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _COLUMNS = ("id", "process", "thread", "start", "domain", "message", "task", "pa
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the trace; MissingData where there is no mark."""
+    """Return the trace; raises MissingData if there is no mark."""
     window = selection.window(report)
     rows = report.table("nvtx_marks", _COLUMNS)
     if window is not None:

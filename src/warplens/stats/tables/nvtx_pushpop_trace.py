@@ -1,30 +1,34 @@
 """NVTX Push/Pop Range Trace.
 
 ## What it shows
-Every NVTX push/pop range, in the order they began, and where it lies in the nesting of its thread.
+Every NVTX push/pop range, in order of start, with its place in the nesting of its thread.
 
 ## Columns
-- Start, End (ns): from the begin of the report.
-- Duration, DurChild, DurNonChild (ns): of the range; of the ranges directly inside it; the rest.
+- Start, End (ns): time since the start of the report.
+- Duration, DurChild, DurNonChild (ns): of the range; of the ranges directly inside it; the
+  difference.
 - Name: `domain:name`; the default domain is empty.
-- PID, TID: system ids of process and thread.
-- Lvl: how many ranges enclose it. NumChild: how many ranges are directly inside it.
-- RangeId, ParentId: the range's id in this report, and that of the innermost range that encloses it.
+- PID, TID: process and thread id of the system.
+- Lvl: number of ranges around it. NumChild: number of ranges directly inside it.
+- RangeId, ParentId: id of the range in this report, and of the innermost range around it.
 - RangeStack: ids from the outermost range to this one, each after a colon, e.g. `:1:7:9`.
 - NameTree: the name, indented by `--` per level.
-- Task: the asyncio or trio task, or generator, it ran in; only in reports that have tasks.
-- Payload, EndPayload: what the program gave with the range, and when it ended, e.g. `{batch: 3, loss: 0.25}`; only where there are any.
+- Task: the asyncio or trio task, or generator, that it ran in; only in reports with tasks.
+- Payload, EndPayload: data that the program attached to the range, and to its end, e.g.
+  `{batch: 3, loss: 0.25}`; only if there is any.
 
 ## How it is computed
-Parents are those of the report: ranges on one thread or in one task, of all domains together. DurChild sums the direct push/pop
-children; Lvl and RangeStack count the start/end ranges that a task's ranges lie in, too. A filter leaves rows out; what it leaves out
-still counts in Lvl, NumChild, DurChild and RangeStack.
+Parents are those of the report: ranges on one thread or in one task, of all domains together.
+DurChild sums the push/pop ranges directly inside. Lvl and RangeStack also count the start/end
+ranges around the ranges of a task. A filter leaves out rows; ranges that it leaves out still count
+in Lvl, NumChild, DurChild and RangeStack.
 
 ## Traps
-- Ranges of two domains may overlap without one enclosing the other; then neither is the other's child.
+- Ranges of two domains may cross. Then neither is the other's child.
 - DurNonChild is time outside of annotated children, not idle time.
-- One line per range: millions of ranges make a long text. Take --filter-time or --filter-nvtx, or SQL.
-- Ranges that were still open when their process ended are counted up to then, and a note says how many.
+- One line per range: millions make a long text. Use --filter-time or --filter-nvtx, or SQL.
+- Ranges that were still open when their process ended count up to that moment. A note says how
+  many.
 """
 
 from __future__ import annotations
@@ -46,7 +50,7 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the trace; MissingData where there is no push/pop range."""
+    """Return the trace; raises MissingData if there is no push/pop range."""
     trace = traced(report, selection, "PushPop")
     rows = trace.rows
     if not rows.num_rows:

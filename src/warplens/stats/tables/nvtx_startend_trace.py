@@ -1,27 +1,31 @@
 """NVTX Start/End Range Trace.
 
 ## What it shows
-Every NVTX start/end range, in the order they began: where it began and ended, and which task and range it belongs to. Ranges of
-asynchronous code (coroutines, generators) are of this style.
+Every NVTX start/end range, in order of start, with its threads, task and parent. Ranges of
+asynchronous code (coroutines, generators) have this style.
 
 ## Columns
-- Start, End (ns): from the begin of the report. Duration (ns).
+- Start, End (ns): time since the start of the report. Duration (ns).
 - Name: `domain:name`; the default domain is empty.
-- PID, TID: system ids of process and thread. EndTID: of the thread that ended it; empty where it is the same one.
-- Lvl: how many ranges enclose it; those without a task and a parent have 0.
-- RangeId, ParentId: the range's id in this report, and that of the innermost range that encloses it.
+- PID, TID: process and thread id of the system. EndTID: thread that ended it; empty if it is the
+  same thread.
+- Lvl: number of ranges around it; 0 for a range without a task and a parent.
+- RangeId, ParentId: id of the range in this report, and of the innermost range around it.
 - RangeStack: ids from the outermost range to this one, each after a colon, e.g. `:1:7:9`.
-- Task: the asyncio or trio task, or generator, it ran in; only in reports that have tasks.
-- Payload, EndPayload: what the program gave with the range, and when it ended, e.g. `{batch: 3, loss: 0.25}`; only where there are any.
+- Task: the asyncio or trio task, or generator, that it ran in; only in reports with tasks.
+- Payload, EndPayload: data that the program attached to the range, and to its end, e.g.
+  `{batch: 3, loss: 0.25}`; only if there is any.
 
 ## How it is computed
-Parents are those of the report: within a task the range around it, for a task's first ranges the one that was open where the task
-was made. A filter leaves rows out, but not out of Lvl and RangeStack.
+Parents are those of the report: within a task the range around it; for a task's first ranges, the
+range that was open where the task was created. A filter leaves out rows, but not their ids in Lvl
+and RangeStack.
 
 ## Traps
-- A task may go on when the range that made it has ended: a parent need not enclose its children in time.
-- The time of a range in a task holds the waiting, when other tasks ran on its thread.
-- Ranges that were still open when their process ended are counted up to then, and a note says how many.
+- A task may outlive the range that created it: a parent may end before its children.
+- The time of a range in a task includes waiting, while other tasks ran on its thread.
+- Ranges that were still open when their process ended count up to that moment. A note says how
+  many.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the trace; MissingData where there is no start/end range."""
+    """Return the trace; raises MissingData if there is no start/end range."""
     trace = traced(report, selection, "StartEnd")
     rows = trace.rows
     if not rows.num_rows:

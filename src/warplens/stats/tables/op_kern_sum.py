@@ -1,24 +1,31 @@
 """Framework Operation Kernel Summary.
 
 ## What it shows
-Which kernels, copies, memsets and graphs each operation of a framework (`aten::mm`, …) launched, how often, and how long they ran: one
-row per operation and kernel.
+Kernels, copies, memsets and graphs that each framework operation (`aten::mm`, …) launched, with
+number and GPU time: one row per operation and kernel.
 
 ## Columns
-- Time (%): the row's share of all rows' Total Time. Total Time, Avg, Med, Min, Max, StdDev (ns): of the kernels (StdDev of a sample).
-- Instances: how often they ran.
-- Host, Rank, PID: each only where the rows differ in it. Op: the operation. Shapes: of its inputs, with `:shapes`.
-- Kernel Name: the full name; with `:base` the function alone, with `:mangled` as in the binary. Copies are `[CUDA memcpy Host-to-Device]`.
+- Time (%): the row's share of the Total Time of all rows.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): durations of the kernels. StdDev is the sample
+  standard deviation (n-1), 0 for a single value.
+- Instances: number of launches.
+- Host, Rank, PID: each is shown only if rows differ in it. Op: the operation. Shapes: shapes of its
+  inputs, with `:shapes`.
+- Kernel Name: the kernel's full name; with `:base` the function name alone, with `:mangled` the
+  name in the binary. Copies are `[CUDA memcpy Host-to-Device]`.
 
 ## How it is computed
-A kernel belongs to the innermost operation around the begin of its call, on the call's thread; with `:inclusive` it counts in every kind of
-operation around it, once in each. With a filter, operations that overlap the selected time, with all their kernels. The greatest total
-comes first.
+A kernel belongs to the innermost operation around the start of its call, on the call's thread. With
+`:inclusive` it counts once for each operation name around it. With a filter, operations that
+overlap the selected time, with all their kernels. The largest total comes first.
 
 ## Traps
-- With `:inclusive` totals are not additive, and percentages are of a sum that holds kernels several times.
-- Kernels of several streams may run side by side: totals may exceed the time in which the GPU was busy. op_sum has unions.
-- Operations of the backward pass have separate names, such as `AddmmBackward0`, around the `aten::mm` that they run.
+- With `:inclusive`, totals do not add up: percentages are of a sum that counts kernels several
+  times.
+- Kernels of several streams may run at the same time: totals may exceed the time in which the GPU
+  was busy. op_sum uses unions.
+- Operations of the backward pass have separate names, such as `AddmmBackward0`, around the
+  `aten::mm` that they run.
 """
 
 from __future__ import annotations
@@ -51,15 +58,16 @@ def table(
     base: bool = False,
     mangled: bool = False,
 ) -> pa.Table:
-    """Return the summary; MissingData where no operation launched anything.
+    """Return the summary; raises MissingData if no operation launched anything.
 
     Args:
         report: the report.
-        selection: which part of it.
-        inclusive: count a kernel in every operation around its launch, not only in the innermost one.
-        shapes: keep operations apart by the shapes of their inputs.
-        base: the function's name alone, without namespaces, template arguments and parameters.
-        mangled: the name as in the binary.
+        selection: the part to use.
+        inclusive: count a kernel in every operation around its launch, not only in the innermost
+            one.
+        shapes: one row for each combination of input shapes.
+        base: print the function name alone, without namespaces, template arguments and parameters.
+        mangled: print the name in the binary.
     """
     operations = Operations.read(report, selection, naming(base, mangled))
     key, kinds = operations.keys(shapes)

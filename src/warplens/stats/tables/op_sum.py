@@ -1,26 +1,31 @@
 """Framework Operation Summary.
 
 ## What it shows
-What the operations of a framework (`aten::mm`, …) took on the host, and what the GPU did for them: one row per operation, with `:shapes`
-per operation and shapes of its inputs.
+Host time and GPU time of framework operations (`aten::mm`, …): one row per operation; with
+`:shapes`, one per operation and input shapes.
 
 ## Columns
-- Time (%): the row's share of all rows' GPU Self; of CPU Self where nothing was launched.
-- GPU Self (ns): for how long GPUs did what was launched in the operation itself. GPU Total (ns): also in operations inside.
-- Launches: kernels, copies, memsets and graphs in the operation itself. Without any, these three columns are left out.
-- Calls: how often it ran. CPU Self (ns): without the operations inside. CPU Total (ns): with them; one in another of its kind counts once.
-- Host, Rank, PID: each only where the rows differ in it. Op: the name. Shapes: with `:shapes`.
+- Time (%): the row's share of the GPU Self of all rows; of CPU Self if no operation launched
+  anything.
+- GPU Self (ns): GPU time of work that the operation itself launched. GPU Total (ns): including the
+  operations inside it.
+- Launches: kernels, copies, memsets and graphs that the operation itself launched. If there are
+  none, these three columns are left out.
+- Calls: number of calls. CPU Self (ns): without the operations inside. CPU Total (ns): with them;
+  an operation inside one of the same name counts once.
+- Host, Rank, PID: each is shown only if rows differ in it. Op: the name. Shapes: with `:shapes`.
 
 ## How it is computed
-From the table `ops`. A launch belongs to the innermost operation around the begin of its call, on the call's thread. GPU times are unions:
-what runs side by side on one GPU counts once; several GPUs of a process are added up. With a filter, operations that overlap the selected
-time, whole. The greatest GPU Self comes first.
+From the table `ops`. A launch belongs to the innermost operation around the start of its call, on
+the call's thread. GPU times are unions: work that overlaps on one GPU counts once; several GPUs of
+a process are summed. With a filter, operations that overlap the selected time count in full. The
+largest GPU Self comes first.
 
 ## Traps
-- GPU Total is not additive, nor is CPU Total: an outer operation has what the inner ones did.
-- CPU time is that of the call: waiting for the GPU in it, as `aten::item` does, is there too.
-- What was launched outside of any operation is not here; cuda_gpu_kern_sum has everything.
-- Of a graph, all work belongs to the operation that launched the graph.
+- GPU Total and CPU Total do not add up: an outer operation includes its inner operations.
+- CPU time is the duration of the call. It includes waiting for the GPU, as in `aten::item`.
+- Work that was launched outside of all operations is missing; cuda_gpu_kern_sum has everything.
+- All work of a graph belongs to the operation that launched the graph.
 """
 
 from __future__ import annotations
@@ -44,12 +49,12 @@ _OF_GPUS = ("GPU Self (ns)", "GPU Total (ns)", "Launches")
 
 
 def table(report: Report, selection: Selection, *, shapes: bool = False) -> pa.Table:
-    """Return the summary; MissingData where no operation was recorded.
+    """Return the summary; raises MissingData if no operation was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        shapes: keep operations apart by the shapes of their inputs.
+        selection: the part to use.
+        shapes: one row for each combination of input shapes.
     """
     operations = Operations.read(report, selection)
     key, kinds = operations.keys(shapes)

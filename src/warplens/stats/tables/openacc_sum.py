@@ -1,24 +1,27 @@
 """OpenACC Summary.
 
 ## What it shows
-What the runtime of OpenACC did: data regions, transfers, launches, and how long each took.
+Events of the OpenACC runtime, with number and duration: data regions, transfers, launches.
 
 ## Columns
-- Time (%): the row's share of all rows' Total Time; not of wall time.
-- Total Time, Avg, Med, Min, Max, StdDev (ns): StdDev is that of a sample (n-1), 0 for one.
-- Count: how many.
-- Host, Rank, PID: of the process, with `:by=process` and `:by=thread`; each only where the rows differ in it.
+- Time (%): the row's share of the Total Time of all rows, not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): StdDev is the sample standard deviation (n-1), 0 for
+  a single value.
+- Count: number of events.
+- Host, Rank, PID: the process, with `:by=process` and `:by=thread`. Each is shown only if rows
+  differ in it.
 - TID, Thread: with `:by=thread`.
-- Kind: `data`, `launch` or `other`; Name: what, with the place in the source where that is known.
+- Kind: `data`, `launch` or `other`. Name: the event, with its place in the source if known.
 
 ## How it is computed
-Every recorded row of `openacc_events` counts with its whole length, of all threads and processes together unless `:by` keeps them
-apart. With --filter-time, those that overlap the time; with --filter-nvtx, those of threads that were in such a range themselves. The
-greatest total comes first.
+Each recorded row of `openacc_events` counts with its full duration. All threads and processes are
+combined, unless `:by` divides them. With --filter-time, rows that overlap the time count. With
+--filter-nvtx, rows count whose thread was in such a range. The largest total comes first.
 
 ## Traps
-- It is time of the host: what a launch started may run on the GPU long after the row has ended. cuda_gpu_sum shows that.
-- A construct and what is done for it are separate rows: their times overlap, do not add them up.
+- Times are host times: work that a launch started may run on the GPU long after the row has ended.
+  cuda_gpu_sum shows it.
+- A construct and the operations for it are separate rows. Their times overlap: do not add them up.
 """
 
 from __future__ import annotations
@@ -38,12 +41,12 @@ _PER = {"function": (), "process": ("process",), "thread": ("process", "thread")
 
 
 def table(report: Report, selection: Selection, *, by: str = "function") -> pa.Table:
-    """Return the summary; MissingData where nothing of it was recorded.
+    """Return the summary; raises MissingData if nothing of it was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: column that divides rows further, beside their name: `function` (nothing), `process` or `thread`.
+        selection: the part to use.
+        by: `function` (all together), `process` or `thread`: rows for each, beside the name.
     """
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {"Kind": "kind", "Name": "name"}

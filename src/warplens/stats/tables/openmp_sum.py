@@ -1,24 +1,28 @@
 """OpenMP Summary.
 
 ## What it shows
-What the runtime of OpenMP did: parallel regions, waits, tasks, locks, and how long each took.
+Events of the OpenMP runtime, with number and duration: parallel regions, waits, tasks, locks.
 
 ## Columns
-- Time (%): the row's share of all rows' Total Time; not of wall time.
-- Total Time, Avg, Med, Min, Max, StdDev (ns): StdDev is that of a sample (n-1), 0 for one.
-- Count: how many.
-- Host, Rank, PID: of the process, with `:by=process` and `:by=thread`; each only where the rows differ in it.
+- Time (%): the row's share of the Total Time of all rows, not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): StdDev is the sample standard deviation (n-1), 0 for
+  a single value.
+- Count: number of events.
+- Host, Rank, PID: the process, with `:by=process` and `:by=thread`. Each is shown only if rows
+  differ in it.
 - TID, Thread: with `:by=thread`.
 - Kind: `parallel`, `sync region wait`, `task`, …; Name: as it was recorded.
 
 ## How it is computed
-Every recorded row of `openmp_events` counts with its whole length, of all threads and processes together unless `:by` keeps them
-apart. With --filter-time, those that overlap the time; with --filter-nvtx, those of threads that were in such a range themselves. The
-greatest total comes first.
+Each recorded row of `openmp_events` counts with its full duration. All threads and processes are
+combined, unless `:by` divides them. With --filter-time, rows that overlap the time count. With
+--filter-nvtx, rows count whose thread was in such a range. The largest total comes first.
 
 ## Traps
-- A region, the work in it and the waits in it are separate rows: their times overlap, do not add them up.
-- Time in `sync region wait` is that of threads that were done early; the imbalance lies in the work before it.
+- A region, and the work and waits inside it, are separate rows. Their times overlap: do not add
+  them up.
+- `sync region wait` is the time of threads that finished early. The cause is the uneven work before
+  it.
 """
 
 from __future__ import annotations
@@ -38,12 +42,12 @@ _PER = {"function": (), "process": ("process",), "thread": ("process", "thread")
 
 
 def table(report: Report, selection: Selection, *, by: str = "function") -> pa.Table:
-    """Return the summary; MissingData where nothing of it was recorded.
+    """Return the summary; raises MissingData if nothing of it was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: column that divides rows further, beside their name: `function` (nothing), `process` or `thread`.
+        selection: the part to use.
+        by: `function` (all together), `process` or `thread`: rows for each, beside the name.
     """
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {"Kind": "kind", "Name": "coalesce(name, kind)"}

@@ -1,29 +1,33 @@
 """OS Runtime Summary.
 
 ## What it shows
-How often the program called each function of the C library that reads, writes, waits, sleeps, locks or starts processes, and how long
-the calls took.
+Number and duration of C library calls that read, write, wait, sleep, lock or start processes.
 
 ## Columns
-- Time (%): the row's share of all rows' Total Time; not of wall time.
-- Total Time, Avg, Med, Min, Max, StdDev (ns): of the calls; StdDev is that of a sample (n-1), 0 for one call.
-- Num Calls: how many calls.
-- Host, Rank, PID: of the process, with `:by=process` and `:by=thread`; each only where the rows differ in it.
-- TID, Thread: with `:by=thread`. Target: with `:by=target`: the file, peer or program that it was about.
-  Object: with `:by=object`: address of the lock, condition or semaphore.
+- Time (%): the row's share of the Total Time of all rows, not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): durations of the calls. StdDev is the sample standard
+  deviation (n-1), 0 for a single value.
+- Num Calls: number of calls.
+- Host, Rank, PID: the process, with `:by=process` and `:by=thread`. Each is shown only if rows
+  differ in it.
+- TID, Thread: with `:by=thread`. Target: with `:by=target`, the file, peer or program of the call.
+  Object: with `:by=object`, the address of the lock, condition or semaphore.
 - Name: the function.
 
 ## How it is computed
-Every recorded call counts with its whole length, of all threads and processes together unless `:by` keeps them apart. With --filter-time,
-calls that overlap the time; with --filter-nvtx, those of threads that were in such a range themselves, in all ranges of that name or in
-the one whose index is given; with --window, the piece of each that lies in the window. The greatest total comes first. Where Python
-samples show threads that only wait at one place (98 % of their samples), the time of those does not decide the order, and a note says how
-much it is.
+Each recorded call counts with its full duration. All threads and processes are combined, unless
+`:by` divides them. With --filter-time, calls that overlap the time count in full. With
+--filter-nvtx, calls count whose thread was in such a range (in any range of that name, or in the
+one whose index is given). With --window, only the part of a call inside the window counts. The
+largest total comes first. If Python samples show threads that only wait at one place (98 % of their
+samples), their time does not affect the order, and a note says how much it is.
 
 ## Traps
-- Calls shorter than --osrt-threshold (1 µs unless it was changed) were not recorded: Num Calls is not how often the program called.
-- Most of these calls wait. A thread that waits for work in `poll` or `pthread_cond_wait` all day is idle, not slow.
-- Threads and processes run side by side: a total may exceed the run's wall time.
+- Calls shorter than --osrt-threshold (default: 1 us) were not recorded: the program made more calls
+  than Num Calls.
+- Most of these calls wait. A thread that waits for work in `poll` or `pthread_cond_wait` all day is
+  idle, not slow.
+- Threads and processes run at the same time: a total may exceed the wall time of the run.
 """
 
 from __future__ import annotations
@@ -48,12 +52,13 @@ _ABOUT = {
 
 
 def table(report: Report, selection: Selection, *, by: str = "function") -> pa.Table:
-    """Return the summary; MissingData where no call was recorded.
+    """Return the summary; raises MissingData if no call was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: column that divides calls further, beside their function: `function` (nothing), `target`, `object`, `process` or `thread`.
+        selection: the part to use.
+        by: `function` (all together), `target`, `object`, `process` or `thread`: rows for each,
+            beside the function.
     """
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {**_ABOUT.get(by, {}), "Name": "name"}

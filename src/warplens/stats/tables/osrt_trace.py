@@ -1,21 +1,25 @@
 """OS Runtime Trace.
 
 ## What it shows
-Every recorded call of the C library that reads, writes, waits, sleeps, locks or starts processes, in the order they began.
+Every recorded C library call that reads, writes, waits, sleeps, locks or starts processes, in order
+of start.
 
 ## Columns
-- Start (ns): from the begin of the report. Duration (ns).
-- Name: the function. Result: what it returned. Error: its errno, e.g. `EAGAIN`; empty where it succeeded.
-- FD: descriptor. Target: the file, peer or program that it was about. Bytes: that it moved. Object: address of the lock it waited for.
-- Pid, Tid, Thread Name: of the thread that called.
+- Start (ns): time since the start of the report. Duration (ns).
+- Name: the function. Result: its return value. Error: its errno, e.g. `EAGAIN`; empty if it
+  succeeded.
+- FD: file descriptor. Target: the file, peer or program of the call. Bytes: bytes that it moved.
+  Object: address of the awaited lock.
+- Pid, Tid, Thread Name: the calling thread.
 
 ## How it is computed
-The rows of `osrt`, sorted by time. With --filter-time, calls that overlap the time; with --filter-nvtx, those of threads that were in
-such a range themselves.
+The rows of `osrt`, sorted by time. With --filter-time, calls that overlap the time count. With
+--filter-nvtx, calls count whose thread was in such a range.
 
 ## Traps
-- Calls shorter than --osrt-threshold were not recorded; a gap between rows of a thread is not proof that it called nothing.
-- One line per call: millions of calls make a long text. Take --filter-time or --filter-nvtx, or SQL.
+- Calls shorter than --osrt-threshold were not recorded: a thread may have made calls between two
+  rows.
+- One line per call: millions make a long text. Use --filter-time or --filter-nvtx, or SQL.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ _COLUMNS = 'process, thread, "start", "end", name, result, error, fd, target, by
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the trace; MissingData where no call was recorded."""
+    """Return the trace; raises MissingData if no call was recorded."""
     rows = report.sql(
         f'SELECT {_COLUMNS} FROM {chosen(report, selection, "osrt")} ORDER BY "start", process, id'
     )

@@ -1,28 +1,33 @@
 """Python Calls Summary.
 
 ## What it shows
-How often the traced functions of Python were called and how long they took; which exceptions and warnings there were, and the tasks that
-executors and pools ran.
+Number and duration of calls of the traced Python functions, and of the tasks that executors and
+pools ran; and the exceptions and warnings.
 
 ## Columns
-- Self (%), Self (ns): without the traced calls in it; percent of all rows.
+- Self (%), Self (ns): without the traced calls inside; the percentage is of all rows.
 - Total (ns): with them. A function that calls itself counts once.
-- Calls: how many. Failed: how many of them ended by an exception.
-- Avg, Med, Min, Max, StdDev (ns): of the calls with all that is in them; StdDev is that of a sample (n-1), 0 for one call.
-- Host, Rank, PID, TID, Thread: with `:by=process` and `:by=thread`; Host, Rank and PID each only where the rows differ in it.
-- Kind: `function`, `task`, `exception` or `warning`; the last two are instants.
-- Name: of the function, exception or warning. Where: file and line.
+- Calls: number of calls. Failed: calls that ended with an exception.
+- Avg, Med, Min, Max, StdDev (ns): of the calls with everything inside. StdDev is the sample
+  standard deviation (n-1), 0 for a single value.
+- Host, Rank, PID, TID, Thread: with `:by=process` and `:by=thread`. Host, Rank and PID are each
+  shown only if rows differ in it.
+- Kind: `function`, `task`, `exception` or `warning`; the last two are moments.
+- Name: the function, exception or warning. Where: file and line.
 
 ## How it is computed
-From the table `python_calls`, of all threads and processes together unless `:by` keeps them apart. With --filter-time, calls that overlap
-the time; with --filter-nvtx, those of threads that were in such a range themselves; with --window, the piece of each that lies in the
-window. The greatest Total comes first.
+From the table `python_calls`. All threads and processes are combined, unless `:by` divides them.
+With --filter-time, calls that overlap the time count in full. With --filter-nvtx, calls count whose
+thread was in such a range. With --window, only the part of a call inside the window counts. The
+largest Total comes first.
 
 ## Traps
-- Only functions that were requested are traced (--python-functions-trace), or all with --trace=python: then short functions look longer
-  than they are, because each call pays for the trace. cpu_hotspots has no such error.
-- Self of a function holds all functions in it that were not traced.
-- The Total of a coroutine or generator is from its begin to its end, with the time in which others ran.
+- Only requested functions are traced (--python-functions-trace), or all with --trace=python. Then
+  short functions look longer than they are, because each call pays for the trace. cpu_hotspots does
+  not have this error.
+- Self of a function includes all functions inside it that were not traced.
+- The Total of a coroutine or generator lasts from its start to its end, including the time in which
+  others ran.
 """
 
 from __future__ import annotations
@@ -48,12 +53,12 @@ _KEYS = ("kind", "name", "file", "line")
 
 
 def table(report: Report, selection: Selection, *, by: str = "function", kind: str = "all") -> pa.Table:
-    """Return the summary; MissingData where no call was recorded.
+    """Return the summary; raises MissingData if no call was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: column that divides calls further, beside their function: `function` (nothing), `process` or `thread`.
+        selection: the part to use.
+        by: `function` (all together), `process` or `thread`: rows for each, beside the function.
         kind: `function`, `task`, `exception`, `warning`, `lock`, `pause` or `all`.
     """
     one_of("kind", kind, _KINDS)

@@ -1,29 +1,33 @@
 """Python Hotspots.
 
 ## What it shows
-In which Python functions the time went, over all threads: by samples of their stacks where there are any, else by the calls that were
-traced.
+Python functions with the most time, over all threads: by samples of stacks if there are any, or
+else by traced calls.
 
 ## Columns
-- Self (%), Self (ns): in the function itself; what it calls in C counts as its own. Total (%), Total (ns): with what it calls.
-- Samples: how many have it in their stack; or Calls: how often it was called.
-- Threads: on how many threads it was seen.
-- Name: the function. Where: its file and first line; with `:by=line` the line that ran.
+- Self (%), Self (ns): time in the function itself, including C code that it calls. Total (%), Total
+  (ns): with all functions that it calls.
+- Samples: number of samples with it in their stack; or Calls: number of calls.
+- Threads: number of threads that ran it.
+- Name: the function. Where: its file and first line; with `:by=line`, the line that ran.
 
-Functions of the program come first, the most Total first: their files are neither in `site-packages` nor in the standard library. Then
-come the others, the most Self first.
+The program's own functions come first, largest Total first. Their files are neither in
+`site-packages` nor in the standard library. Then follow all others, largest Self first.
 
 ## How it is computed
-From samples as cpu_hotspots:only-python does it, native ones where there are any (their Python frames), else Python ones of threads that
-ran, with `:wall` also of those that waited. In a report without samples, or with `:calls`, from `python_calls`: traced functions, such as
-those in a trace of PyTorch's profiler with stacks. A function that calls itself counts once in its Total. Percentages are of all samples,
-or of the time in which a traced function was running on a thread. With --filter-nvtx: what threads did in their own ranges of that name.
-Functions with less than `:min-percent` of the time, by themselves and in total, are left out.
+From samples, as cpu_hotspots:only-python: the Python frames of native samples if there are any, or
+else Python samples of running threads; `:wall` adds those of waiting threads. In a report without
+samples, or with `:calls`, from `python_calls`: traced functions, such as those in a PyTorch
+profiler trace with stacks. A function that calls itself counts once in its Total. Percentages are
+of all samples, or of the time in which any traced function was running on a thread. With
+--filter-nvtx, only time inside the thread's own ranges of that name counts. Functions with less
+than `:min-percent` of the time, in Self and Total, are left out.
 
 ## Traps
-- Samples see what takes time, traced calls see every call and make short ones longer.
-- Total does not add up to 100 %; threads side by side may have more than the run is long.
-- Calls of a thread that waits count with all of the wait: look at Self of functions that end in `wait`, `acquire` or `poll` first.
+- Samples show where time goes. Traced calls show every call, and make short ones longer.
+- Total does not add up to 100 %. Parallel threads may have more than the length of the run.
+- A traced call that waits counts with its whole wait: check Self of functions that end in `wait`,
+  `acquire` or `poll` first.
 """
 
 from __future__ import annotations
@@ -60,20 +64,21 @@ def table(
 ) -> pa.Table:
     """Return the functions or lines, those of the program first.
 
-    MissingData where there are neither samples nor traced calls.
+    Raises MissingData if there are neither samples nor traced calls.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `function` or `line`, a row for each; traced calls have no lines.
-        calls: by traced calls, although there are samples.
-        wall: also samples of threads that waited (Python samples only).
-        min_percent: leave out what has less of all time.
+        selection: the part to use.
+        by: `function` or `line`: one row for each; traced calls have no lines.
+        calls: use traced calls even if there are samples.
+        wall: include samples of waiting threads (Python samples only).
+        min_percent: leave out rows below this share of all time.
     """
     one_of("by", by, ("function", "line"))
     if not report.tables["samples"] and not report.tables["python_calls"]:
         raise MissingData(
-            "does not contain Python samples or calls; record with --sample=process-tree, or --python-functions."
+            "does not contain Python samples or calls; record with --sample=process-tree, or "
+            "--python-functions-trace."
         )
     if calls or not report.tables["samples"]:
         profile_table, what = _by_calls(report, selection, min_percent), "traced calls"

@@ -1,24 +1,30 @@
 """Launch Queue Length.
 
 ## What it shows
-How many launches of each stream were called and had not begun, and how long calls had to wait because the queue was full.
+Number of launches that wait in each stream, and the time in which calls waited because the queue
+was full.
 
 ## Columns
-- Max, Avg, Med: how many waited; Avg and Med over the time from the first call to the last begin.
-- Empty (%): of that time, nothing waited for the GPU. Span (ns): that time. Launches: how many.
-- Full (ns): the queue held as many as the limit. Blocked (ns), Blocked Calls: time in calls that came when it was full, and how many.
-- Host, Rank, PID, Device, Stream: which GPU or stream; each only where the rows differ in it, Stream with `:by=stream`.
+- Max, Avg, Med: number of waiting launches; Avg and Med over the Span.
+- Empty (%): share of the Span in which no launch waited. Span (ns): from the first call to the last
+  start of an operation. Launches: number of launches.
+- Full (ns): time in which the queue was at its limit. Blocked (ns), Blocked Calls: time in calls
+  that came when it was full, and their number.
+- Host, Rank, PID, Device, Stream: the GPU or stream. Each is shown only if rows differ in it,
+  Stream only with `:by=stream`.
 
 ## How it is computed
-A launch is in the queue from the begin of its call to the begin of its operation: kernels, copies, memsets, graphs (as one). CUDA takes
-about 1024 launches into a stream before a call has to wait; `:limit=…` says another number. Of a GPU, process or rank, it is the queues
-of all its streams together; Full and Blocked are of each stream, added up.
+A launch is in the queue from the start of its call to the start of its operation: kernels, copies,
+memsets, graphs (as one). A stream of CUDA holds about 1024 launches before a call has to wait;
+`:limit=…` sets another number. For a GPU, process or rank, the queues of all its streams are
+combined. Full and Blocked are per stream, added up.
 
 ## Traps
-- A short queue is no fault where the GPU is busy: what counts is that it never runs empty. Empty beside idle time means that the host is
-  late: gpu_utilization says why.
-- A full queue costs nothing: the host is far ahead. It delays what waits for the host's next step, and makes calls look slow.
-- Operations whose call was not recorded do not count.
+- A short queue is harmless if the GPU is busy. If the queue is empty and the GPU idle, the host is
+  late: gpu_utilization shows the cause.
+- A full queue costs nothing: the host is far ahead. It delays work that needs the host's next step,
+  and makes calls look slow.
+- Operations without a recorded call do not count.
 """
 
 from __future__ import annotations
@@ -42,16 +48,16 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(report: Report, selection: Selection, *, by: str = "stream", limit: int = 1024) -> pa.Table:
-    """Return the lengths; MissingData where no operation has its call.
+    """Return the lengths; raises MissingData if no operation has its call.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `stream`, `device`, `process` or `rank`: column that divides the rows.
-        limit: how many launches fill the queue of a stream.
+        selection: the part to use.
+        by: `stream`, `device`, `process` or `rank`: one row for each.
+        limit: number of launches that fill the queue of a stream.
     """
     if limit < 1:
-        raise UsageError(f"`:limit={limit}` is no length of a queue; give 1 or more.")
+        raise UsageError(f"`:limit={limit}` is not a length of a queue; use 1 or more.")
     apart, calls = By.of(report, by), ApiCalls(report)
     queues = apart.grouped(
         ((gpu.process, gpu.device, stream), part)

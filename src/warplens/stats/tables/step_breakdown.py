@@ -1,33 +1,53 @@
 """Training Step Breakdown.
 
 ## What it shows
-What the steps of a training are made of: for how long their host loads data, goes forward and backward, runs the optimizer, communicates
-and waits for the GPU, and what the GPU did meanwhile. With `:steps` a row for each step.
+Parts of the training steps: how long the host loads data, runs the forward and backward pass and
+the optimizer, communicates, and waits for the GPU; and what the GPU does in each part. `:steps`
+prints one row per step.
 
 ## Columns
-- Part: `step` is the whole. Time (%), Total Time (ns): of the steps' host time. The parts exclude each other and add up to the step.
-- Steps: how many. Avg, Med, P95, Min, Max (ns): of one step's share.
-- GPU Compute, GPU Comm, GPU Memory, GPU Idle (ns): what GPUs of the process did during that time; these four add up to Total Time.
-- GPU Launched (ns): for how long GPUs did what was launched in the part, whenever it ran.
-- With `:steps`: Step (from 0), Name, Start and Duration (ns), a column for each part, then the GPU's.
-- Host, Rank, PID: each only where the rows differ in it.
+- Part: `step` is the whole. Time (%), Total Time (ns): host time. Parts do not overlap and add up
+  to the step.
+- Steps: number of steps. Avg, Med, P95, Min, Max (ns): time of the part per step.
+- GPU Compute, GPU Comm, GPU Memory, GPU Idle (ns): what the process's GPUs did during the part;
+  these four add up to Total Time.
+- GPU Launched (ns): GPU time of work that was launched in the part, whenever it ran.
+- With `:steps`: Step (from 0), Name, Start and Duration (ns), one column per part, then those of
+  the GPU.
+- Host, Rank, PID: each is shown only if rows differ in it.
 
 ## How it is computed
-Steps are the ranges `ProfilerStep#N`; else ranges called `step`, `train_step`, `iteration`, `batch` or the like that repeat: those with the
-greatest total, the outermost; else `:step=NAME`; else what lies between two fetches of PyTorch's data loader and has a step of its
-optimizer in it. A part is what the step's thread was in: of ranges whose name says it, operations of the
-framework's backward pass, and calls of CUDA that wait, the innermost one counts. `data`: `dataloader`, `enumerate(DataLoader)…`,
-`load_batch`; `forward`: a word `forward`; `backward`: a word `backward`, `autograd::engine…`; `optimizer`: `Optimizer.step#…`, `zero_grad`;
-`communication`: NCCL's ranges, `c10d::…`, `all_reduce`. `:data=NAME`, `:forward=NAME`, … add names of yours. Where no range is called
-forward, operations of the framework before the first one of the backward pass are. Where the thread is in nothing of that, a backward pass
-on another thread counts. What lies between two stretches of one part belongs to it, unless it is a wait; all else is `other`.
-Of several things on the GPUs compute counts before communication, and that before copies: what is left is not hidden by anything.
+Steps are the ranges named by `:step=NAME`. By default they are the first of these that a process
+has:
+
+1. ranges `ProfilerStep#N`;
+2. repeating ranges called `step`, `train_step`, `iteration`, `batch` or similar: those with the
+   largest total, the outermost;
+3. the time between two fetches of PyTorch's data loader, if it contains a step of the optimizer.
+
+A moment belongs to the part of the innermost of these on the step's thread: ranges whose name
+matches, operations of the framework's backward pass, calls of CUDA that wait. These names match;
+`:data=NAME`, `:forward=NAME`, … add yours:
+
+- `data`: `dataloader`, `enumerate(DataLoader)…`, `load_batch`
+- `forward`: a word `forward`
+- `backward`: a word `backward`, `autograd::engine…`
+- `optimizer`: `Optimizer.step#…`, `zero_grad`
+- `communication`: NCCL's ranges, `c10d::…`, `all_reduce`
+
+Without a range for the forward pass, operations of the framework before the first one of the
+backward pass count as forward. If the step's thread is in none of these, a backward pass on another
+thread counts. Time between two stretches of one part belongs to that part, unless it is a wait. All
+other time is `other`.
+
+If operations overlap on the GPUs, compute counts first, then communication, then copies.
 
 ## Traps
-- The GPU runs behind the host: what it does during `forward` may have been launched in the step before. GPU Launched has no such shift.
-- A part without GPU work under it is no fault where the GPU is busy meanwhile: look at GPU Idle.
-- Time between two steps is in none of them.
-- The first steps compile, tune and fill caches: `:skip=3` leaves three out.
+- The GPU runs behind the host: its work during `forward` may have been launched in the step before.
+  GPU Launched does not have this shift.
+- A part without GPU work is harmless if the GPU is busy with earlier work: check GPU Idle.
+- Time between two steps belongs to no step.
+- The first steps compile, tune and fill caches: `:skip=3` leaves out three.
 """
 
 from __future__ import annotations
@@ -68,25 +88,25 @@ def table(
     optimizer: str = "",
     communication: str = "",
 ) -> pa.Table:
-    """Return the breakdown; MissingData where there are no steps.
+    """Return the breakdown; raises MissingData if there are no steps.
 
     Args:
         report: the report.
-        selection: steps that overlap it count whole.
-        steps: a row for each step.
+        selection: steps that overlap it count in full.
+        steps: print one row per step.
         step: name of the ranges that are steps.
-        skip: number of steps to leave out at the begin of each process.
-        data: name of a range in which data is loaded.
-        forward: name of a range that is the forward pass.
-        backward: name of a range that is the backward pass.
-        optimizer: name of a range that is the optimizer.
-        communication: name of a range that communicates.
+        skip: number of steps to leave out at the start of each process.
+        data: name of a range that loads data.
+        forward: name of a range of the forward pass.
+        backward: name of a range of the backward pass.
+        optimizer: name of a range of the optimizer.
+        communication: name of a communication range.
     """
     chosen = find_steps(report, selection, step or None)
     chosen = chosen.filter(pc.greater_equal(chosen.column("index"), skip))
     if not chosen.num_rows:
         raise MissingData(
-            f"does not contain training steps behind the first {skip:,}{selection.place(report)}."
+            f"does not contain training steps after the first {skip:,}{selection.place(report)}."
         )
     given = zip((data, forward, backward, optimizer, communication), NAMED, strict=True)
     divided = parts(report, chosen, {name: part for name, part in given if name})

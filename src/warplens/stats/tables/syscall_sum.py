@@ -1,24 +1,26 @@
 """System Call Summary.
 
 ## What it shows
-How often the program called the kernel, and how long the calls took.
+Number and duration of the program's system calls.
 
 ## Columns
-- Time (%): the row's share of all rows' Total Time; not of wall time.
-- Total Time, Avg, Med, Min, Max, StdDev (ns): StdDev is that of a sample (n-1), 0 for one.
-- Num Calls: how many.
-- Host, Rank, PID: of the process, with `:by=process` and `:by=thread`; each only where the rows differ in it.
+- Time (%): the row's share of the Total Time of all rows, not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): durations of the calls. StdDev is the sample standard
+  deviation (n-1), 0 for a single value.
+- Num Calls: number of calls.
+- Host, Rank, PID: the process, with `:by=process` and `:by=thread`. Each is shown only if rows
+  differ in it.
 - TID, Thread: with `:by=thread`.
 - Name: the system call.
 
 ## How it is computed
-Every recorded row of `syscalls` counts with its whole length, of all threads and processes together unless `:by` keeps them
-apart. With --filter-time, those that overlap the time; with --filter-nvtx, those of threads that were in such a range themselves. The
-greatest total comes first.
+Each recorded row of `syscalls` counts with its full duration. All threads and processes are
+combined, unless `:by` divides them. With --filter-time, calls that overlap the time count. With
+--filter-nvtx, calls count whose thread was in such a range. The largest total comes first.
 
 ## Traps
 - Most of this time is waiting: a thread in `futex` or `epoll_wait` all day is idle, not slow.
-- Threads and processes run side by side: a total may exceed the wall time of the run.
+- Threads and processes run at the same time: a total may exceed the wall time of the run.
 """
 
 from __future__ import annotations
@@ -38,12 +40,12 @@ _PER = {"function": (), "process": ("process",), "thread": ("process", "thread")
 
 
 def table(report: Report, selection: Selection, *, by: str = "function") -> pa.Table:
-    """Return the summary; MissingData where nothing of it was recorded.
+    """Return the summary; raises MissingData if nothing of it was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: column that divides rows further, beside their name: `function` (nothing), `process` or `thread`.
+        selection: the part to use.
+        by: `function` (all together), `process` or `thread`: rows for each, beside the name.
     """
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {"Name": "name"}

@@ -1,25 +1,30 @@
 """Temporal Breakdown of GPU Time.
 
 ## What it shows
-What each GPU's time went to, from its first to its last operation: computing, communicating, copying, or nothing.
+Time of each GPU from its first to its last operation, divided into compute, communication, copies
+and idle time.
 
 ## Columns
 - Compute, Communication, Memory, Idle (%) and (ns): parts that do not overlap and add up to Span.
 - Span (ns): from the first to the last operation on the GPU in the selected part.
-- Host, Rank, PID, Device, Stream: which GPU or stream; each only where the rows differ in it, Stream with `:by=stream`.
+- Host, Rank, PID, Device, Stream: the GPU or stream. Each is shown only if rows differ in it,
+  Stream only with `:by=stream`.
 
 ## How it is computed
-Unions, by precedence. Compute: time in which a kernel that is not communication, or a graph that was recorded as a whole, ran, whatever ran
-beside it. Communication: the rest of the time in which a communication kernel ran (NCCL, RCCL, NVSHMEM, …, by name): it is
-exposed. Memory: the rest of the time in which something was copied, set or migrated. `:by=process` and `:by=rank` add up the time of
-their GPUs.
+As unions, by precedence. Compute: time in which a kernel other than communication, or a graph that
+was recorded as a whole, ran. Communication: the remaining time in which a communication kernel ran
+(NCCL, RCCL, NVSHMEM, …, by name); it is exposed. Memory: the remaining time with copies, memsets or
+migrations. `:by=process` and `:by=rank` add up the times of their GPUs.
 
 ## Traps
-- Communication is what compute did not hide; comm_comp_overlap has all of it.
-- A kernel that waits for other GPUs communicates as long as it waits: a slow rank shows as the communication of the others.
-- Compared with Holistic Trace Analysis: its compute and idle time are the same, its non-compute time is Communication + Memory here. It
-  knows communication by names with `nccl` alone: custom all-reduce kernels are compute there.
-- The time before the first and after the last operation is not in it; gpu_utilization has that as head and tail.
+- Communication is the part that compute did not hide; comm_comp_overlap shows all of it.
+- A kernel that waits for other GPUs counts as communication while it waits: a slow rank appears as
+  communication of the others.
+- Holistic Trace Analysis reports the same compute and idle time. Its non-compute time is
+  Communication + Memory here. It recognises communication only by `nccl` in the name: custom
+  all-reduce kernels are compute there.
+- Time before the first and after the last operation is not included; gpu_utilization has it as head
+  and tail.
 """
 
 from __future__ import annotations
@@ -42,12 +47,12 @@ _PARTS = ("compute", "communication", "memory", "idle")
 
 
 def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Table:
-    """Return the breakdown; MissingData where no GPU did anything.
+    """Return the breakdown; raises MissingData if no GPU did anything.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `device`, `stream`, `process` or `rank`: column that divides the rows.
+        selection: the part to use.
+        by: `device`, `stream`, `process` or `rank`: one row for each.
     """
     apart = By.of(report, by)
     groups: dict[Key, list[Parted]] = {}

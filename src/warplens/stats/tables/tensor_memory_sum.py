@@ -1,28 +1,36 @@
 """Tensor Memory Summary.
 
 ## What it shows
-How much memory tensors had at most, when, and at the end: one row per process and device, the CPU among them. With `:by=range`: which
-operations or NVTX ranges took it. With `:by=stack`: which code holds it at the peak, and which code leaves it behind.
+Memory of tensors: the peak, its time, and the amount at the end; one row per process and device,
+including the CPU. `:by=range` shows the operations or NVTX ranges that allocated it,
+`:by=stack` the code that holds it at the peak, and the code that leaves it behind.
 
 ## Columns
-- Peak (MB): the most that tensors had at once, in 10^6 bytes. Peak At (ns): when, from the begin of the report.
-- End (MB): what they had after the last row.
-- Allocations, Frees: how many. Allocated (MB): all allocations together. Largest (MB): the largest one.
-- With `:by=stack` At Peak (MB): what was held at the highest point. Left (MB): what was never freed. Steps: in how many training steps
-  such an allocation was made; code that leaves memory in each step leaks. Stack: functions with their lines, the innermost first.
-- Device: `CPU`, or the kind and the number of the device; with `:by=range` Range, `domain:name`, the innermost one around the allocation.
-- Host, Rank, PID: of the process; each only where the rows differ in it.
+- Peak (MB): most tensor memory at once, in 10^6 bytes. Peak At (ns): when, since the start of the
+  report.
+- End (MB): amount after the last row.
+- Allocations, Frees: number of each. Allocated (MB): sum of all allocations. Largest (MB): the
+  largest single one.
+- With `:by=stack` At Peak (MB): memory held at the highest point. Left (MB): memory that was never
+  freed. Steps: number of training steps in which such memory was allocated; code that leaves memory
+  in each step leaks. Stack: functions with their lines, the innermost first.
+- Device: `CPU`, or kind and number of the device. With `:by=range` Range instead: the innermost one
+  around the allocation, `domain:name`.
+- Host, Rank, PID: the process. Each is shown only if rows differ in it.
 
 ## How it is computed
-From the rows of `tensor_memory`: a framework's own record of what it gave to tensors and took back, such as PyTorch's profiler writes it
-with `profile_memory=True`, and its memory snapshots, which alone have stacks. Rows hold the total after them; if they do not, it is
-added up from the first row. With a filter or --window, the rows in the selected time. With `:by=range` Peak and End are left out: memory
-is often freed by another operation.
+From the rows of `tensor_memory`: a framework's own record of allocated and freed tensors, such as
+PyTorch's profiler writes with `profile_memory=True`, or a memory snapshot of PyTorch, which alone has
+stacks. Rows hold the total after them. If they do
+not, the rows are summed from the first one. With a filter or --window, the rows in the selected
+time. With `:by=range`, Peak and End are left out, because another operation often frees the memory.
 
 ## Traps
-- What was taken before the recording began is in Peak only where the framework told its totals.
-- Tensors are given memory by an allocator that keeps more: gpu_memory_sum is what CUDA gave it.
-- End is no leak: it is what was alive when the recording stopped, weights and gradients among it.
+- Memory from before the recording is in Peak only if the framework recorded its totals.
+- The framework's allocator keeps more memory than tensors use: gpu_memory_sum shows its memory from
+  CUDA.
+- End is not a leak: it is the memory of tensors that were alive at the end of the recording,
+  including weights and gradients.
 """
 
 from __future__ import annotations
@@ -64,12 +72,12 @@ GROUP BY m.process, name HAVING allocations > 0 ORDER BY allocated DESC, name"""
 
 
 def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Table:
-    """Return the summary; MissingData where no framework recorded the memory of its tensors.
+    """Return the summary; raises MissingData if no framework recorded the memory of its tensors.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `device`; `range`: what was allocated in which operation; `stack`: the code that holds it.
+        selection: the part to use.
+        by: `device`; `range`: allocations of each operation or range; `stack`: the code that holds memory.
     """
     one_of("by", by, ("device", "range", "stack"))
     if not report.tables["tensor_memory"]:

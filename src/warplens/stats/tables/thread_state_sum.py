@@ -1,28 +1,32 @@
 """Thread State Summary.
 
 ## What it shows
-For how long each thread ran, could have run but had no CPU, and was blocked, and in what.
+How long each thread ran, was ready but had no CPU, and was blocked, and in which call.
 
 ## Columns
-- Running (%): of the time in which its state is known. Running, Runnable, Blocked (ns): in that state.
-- Runs: how often it got a CPU. CPUs: on how many different ones it ran.
-- Max Runnable, Max Blocked (ns): the longest one.
-- Blocked Most In: the OS call, or `GIL`, that it was blocked in for longest, and its share of Blocked.
-- Host, Rank, PID: each only where the rows differ in it. TID, Thread.
-- `:by=reason`: a row for each thread, state and reason: Time (%) of the thread, Total Time, Count, Avg, Med, Min, Max, StdDev (ns), State,
-  Reason.
+- Running (%): share of the time in which the thread's state is known. Running, Runnable, Blocked
+  (ns): time in that state.
+- Runs: number of times that it got a CPU. CPUs: number of different CPUs that it ran on.
+- Max Runnable, Max Blocked (ns): longest single one.
+- Blocked Most In: the OS call, or `GIL`, with most of its Blocked time, and the share.
+- Host, Rank, PID: each is shown only if rows differ in it. TID, Thread.
+- With `:by=reason`, one row for each thread, state and reason: Time (%) of the thread, Total Time,
+  Count, Avg, Med, Min, Max, StdDev (ns), State, Reason.
 
 ## How it is computed
-From the table `thread_states`. With a filter, the part of each state that lies in the selected time, or in ranges of that name of the
-thread itself. The thread that ran longest comes first.
+From the table `thread_states`. With a filter, only the part of each state in the selected time
+counts, or the part inside the thread's own ranges of that name. The thread that ran longest comes
+first.
 
 ## Traps
-- Where the kernel does not allow to watch switches, states come from what it had counted between two looks: sums are right, single rows
-  and the longest ones are not, and Runs is too low. A note says so.
-- Runnable is the machine's fault, not the program's: more threads than CPUs, or other programs.
+- If the kernel does not allow recording of context switches, states come from differences of its
+  counters between two readings. Then sums are right, but single rows and maxima are not, and Runs
+  is too low. A note says so.
+- Runnable time is not caused by the thread's own code: there are more threads than CPUs, or other
+  programs.
 - With `:by=reason`, threads that only wait at one place (98 % of their Python samples) come last.
-- A reason is known where the call was recorded (--trace=osrt,gil). `[unknown]` is what was shorter than the threshold, page faults, and
-  calls that nothing watches.
+- A reason is known if the call was recorded (--trace=osrt,gil). `[unknown]` covers calls below the
+  threshold, page faults, and calls that no source records.
 """
 
 from __future__ import annotations
@@ -64,12 +68,12 @@ _STATES = ("running", "runnable", "blocked")
 
 
 def table(report: Report, selection: Selection, *, by: str = "thread") -> pa.Table:
-    """Return the summary; MissingData where no state of a thread was recorded.
+    """Return the summary; raises MissingData if no state of a thread was recorded.
 
     Args:
         report: the report.
-        selection: which part of it.
-        by: `thread`, or `reason`: states and reasons of each thread.
+        selection: the part to use.
+        by: `thread`, or `reason`: one row for each state and reason of a thread.
     """
     one_of("by", by, ("thread", "reason"))
     relation, missing = pieces(report, selection, "thread_states"), "thread state data"

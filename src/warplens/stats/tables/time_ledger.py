@@ -1,27 +1,30 @@
 """Where All Time Went, by Cause.
 
 ## What it shows
-Each nanosecond of the time that was looked at, once for each GPU and once for the thread that leads each process: what it was spent on.
+All of the selected time, divided by cause: once for each GPU, and once for the leading thread of
+each process.
 
 ## Columns
-- Time (%): of the time that was looked at; the rows of a GPU, or thread, add up to 100.
-- Time (ns): the sum; with `:per-step` that of one step, on average.
+- Time (%): share of the selected time; the rows of a GPU or thread add up to 100.
+- Time (ns): the sum; with `:per-step`, the average per step.
 - Where: the GPU, or the process and its leading thread.
-- Cause: of a GPU `compute`, `communication alone`, `copies alone`, or why it was idle, as in gpu_utilization. Of a thread what it did, as
-  gpu_waits_for_cpu divides it: collections, waits for the GIL, calls of CUDA, imports, calls of the C library, no free CPU, NVTX ranges,
-  operations, functions of Python, native functions, and what nothing in the report says.
-- Most: of a thread the largest part of it.
-- Rules: which rules of `warplens analyze` look at such time.
+- Cause: for a GPU `compute`, `communication alone`, `copies alone`, or the cause of idle time, as
+  in gpu_utilization. For a thread the causes of gpu_waits_for_cpu: collections, waits for the GIL,
+  CUDA calls, imports, C library calls, no free CPU, NVTX ranges, operations, Python functions,
+  native functions, and time that nothing in the report explains.
+- Most: the largest part of a thread's row.
+- Rules: rules of `warplens analyze` that examine such time.
 
 ## How it is computed
-What overlaps on a GPU counts as compute first, then as communication, then as copies. Of a thread the first of the causes that was there at
-a moment has it, in the order above. The leading thread is that of the steps, else the first one that launches kernels, else the first one.
+Overlapping work of a GPU counts as compute first, then as communication, then as copies. If several
+causes of a thread overlap, the first one in the order above counts. The leading thread is that of
+the steps, or else the first thread that launches kernels, or else the first thread.
 
 ## Traps
-- It is about the whole recording, where `analyze` looks at the main loop: `:per-step` divides the time of
-  that by the number of its steps or iterations, --filter-time gives any part.
-- Reports of more than a million ranges, calls and switches have no rows of threads.
-- A thread that waits for the GPU is in a call of CUDA: that is no loss while the GPU computes.
+- The ledger covers the whole recording, while `analyze` judges the main loop. `:per-step` divides
+  the loop's time by its number of steps or iterations; --filter-time selects any part.
+- Reports with more than a million ranges, calls and switches have no rows of threads.
+- A thread that waits for the GPU is in a CUDA call: that is no loss while the GPU computes.
 """
 
 from __future__ import annotations
@@ -65,7 +68,7 @@ RULES = {
     "compute": "tiny_grids, low_tensor_use, unified_memory_migration",
     "communication alone": "exposed_communication, collective_skew",
     "copies alone": "transfers_not_overlapped, pageable_memory",
-    "host-bound": f"{_HOST}, gc_pauses, gil_contention, slow_file_reads, graph_reinstantiation",
+    "host-bound": f"{_HOST}, gc_pauses, gil_contention, slow_file_reads, graph_reinstantiation, graph_capture_warmup",
     "sync-bound": "unneeded_sync, cuda_api_sync, cuda_memcpy_sync, cuda_memset_sync, allocator_churn",
     "launch-bound": "small_kernels",
     "copy-bound": "cuda_memcpy_async, pageable_memory",
@@ -94,12 +97,12 @@ class _Row(NamedTuple):
 
 
 def table(report: Report, selection: Selection, *, per_step: bool = False) -> pa.Table:
-    """Return the ledger; MissingData where the report has neither GPUs nor threads.
+    """Return the ledger; raises MissingData if the report has neither GPUs nor threads.
 
     Args:
         report: the report.
-        selection: which part of it.
-        per_step: of one step, or iteration of the main loop.
+        selection: the part to use.
+        per_step: average over the steps, or the iterations of the main loop.
     """
     steps, told = 1, ""
     if per_step:
@@ -116,7 +119,7 @@ def table(report: Report, selection: Selection, *, per_step: bool = False) -> pa
         *(() if many else _of_threads(report, selection, begin=begin, end=end)),
     ]
     if not rows and many:
-        raise MissingData("has too many rows for threads to be divided by them, and no GPU.")
+        raise MissingData("has no GPU, and too many rows to divide the time of threads.")
     if not rows or end <= begin:
         raise MissingData(f"does not contain GPUs or threads{selection.place(report)}.")
     times = [row.time for row in rows]

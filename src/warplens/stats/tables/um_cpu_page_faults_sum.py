@@ -1,20 +1,23 @@
 """Unified Memory CPU Page Faults Summary.
 
 ## What it shows
-Which code of the host touched unified memory that was on a GPU, and how often: the places to prefetch from, or to keep the data away from.
+Host code that touched unified memory on a GPU, and how often. Prefetch the data there, or keep it
+away from that code.
 
 ## Columns
-- CPU Page Faults: how many.
-- CPU Instruction Address: the function, or the address, that touched the page; `[unknown]` where it was not recorded.
-- Host, Rank, PID: of the process; each only where the rows differ in it.
+- CPU Page Faults: number of faults.
+- CPU Instruction Address: the function, or the address, that touched the page; `[unknown]` if it
+  was not recorded.
+- Host, Rank, PID: the process. Each is shown only if rows differ in it.
 
 ## How it is computed
-From the rows of `um_events` that are page faults of the CPU; with a filter, those that overlap the selected time, with --window those that
-overlap the window. The most faults come first.
+From the CPU page faults in `um_events`. With a filter, faults that overlap the selected time; with
+--window, those that overlap the window. The most faults come first.
 
 ## Traps
-- Faults are there only when they were requested (--cuda-um-cpu-page-faults); who touched the page only in recordings of nsys.
-- One fault may bring many pages along: few faults can mean much data. um_sum has the bytes.
+- Faults are recorded only on request (--cuda-um-cpu-page-faults). Only recordings of nsys have the
+  code that touched the page.
+- One fault may move many pages: few faults can mean much data. um_sum has the bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ DEFAULT = 10  # its place among the tables that `warplens stats` prints unasked,
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the summary; MissingData where the CPU faulted nowhere."""
+    """Return the summary; raises MissingData if the CPU faulted nowhere."""
     rows = report.sql(f"""
     SELECT process, coalesce(instruction, '[unknown]') AS place, sum(coalesce(faults, 1))::BIGINT AS faults
     FROM {unified(report, selection)} WHERE kind = 'CPU page fault' GROUP BY ALL ORDER BY faults DESC, process, place

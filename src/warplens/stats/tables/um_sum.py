@@ -1,24 +1,28 @@
 """Unified Memory Analysis Summary.
 
 ## What it shows
-Which addresses of unified memory moved most between host and GPUs, and where page faults were.
+Addresses of unified memory with the most traffic between host and GPUs, and their page faults.
 
 ## Columns
-- Virtual Address: the first one of the events.
-- HtoD Migration Size, DtoH Migration Size (MB): what moved to GPUs and back, in 10^6 bytes.
-- CPU Page Faults, GPU Page Faults: how many.
-- Migration Throughput (MB/s): what moved, divided by the time that the migrations took; empty where nothing moved.
-- Host, Rank, PID: of the process; each only where the rows differ in it.
+- Virtual Address: first address of the events.
+- HtoD Migration Size, DtoH Migration Size (MB): data that moved to GPUs, and to the host, in 10^6
+  bytes.
+- CPU Page Faults, GPU Page Faults: number of faults.
+- Migration Throughput (MB/s): data moved divided by the time of the migrations; empty if nothing
+  moved.
+- Host, Rank, PID: the process. Each is shown only if rows differ in it.
 
 ## How it is computed
-From the rows of `um_events`, grouped by process and address; with a filter, those that overlap the selected time, each with its whole size.
-What moved most comes first, then what faulted most. `:rows=20` shows 20 rows, `:rows=-1` all; else there are 10, and a note says how many
-are left out.
+From the rows of `um_events`, grouped by process and address. With a filter, events that overlap the
+selected time count with their full size. The most data comes first, then the most faults.
+`:rows=20` prints 20 rows, `:rows=-1` all. The default is 10, and a note says how many rows are left
+out.
 
 ## Traps
-- An event starts where the driver began to move; two events of one allocation may have two addresses.
-- Migrations from GPU to GPU are in no column but the throughput.
-- Faults are there only when they were requested: --cuda-um-cpu-page-faults, --cuda-um-gpu-page-faults.
+- An event has the address where the driver began to move: two events of one allocation may have two
+  addresses.
+- Migrations between GPUs appear only in the throughput.
+- Faults are recorded only on request: --cuda-um-cpu-page-faults, --cuda-um-gpu-page-faults.
 """
 
 from __future__ import annotations
@@ -39,11 +43,11 @@ DEFAULT = 8  # its place among the tables that `warplens stats` prints unasked, 
 
 
 def table(report: Report, selection: Selection, *, rows: int = 10) -> pa.Table:
-    """Return the summary; MissingData where nothing moved and nothing faulted.
+    """Return the summary; raises MissingData if nothing moved and nothing faulted.
 
     Args:
         report: the report.
-        selection: which part of it.
+        selection: the part to use.
         rows: maximum number of rows; -1: all.
     """
     by_address = report.sql(f"""

@@ -1,21 +1,24 @@
 """Unified Memory Totals Summary.
 
 ## What it shows
-How much unified memory moved between host and GPUs, and how many page faults there were: one row for each process.
+Total traffic of unified memory between host and GPUs, and number of page faults: one row per
+process.
 
 ## Columns
-- Total HtoD Migration Size, Total DtoH Migration Size (MB): what moved to GPUs and back, in 10^6 bytes.
-- Total CPU Page Faults, Total GPU Page Faults: how many.
+- Total HtoD Migration Size, Total DtoH Migration Size (MB): data that moved to GPUs, and to the
+  host, in 10^6 bytes.
+- Total CPU Page Faults, Total GPU Page Faults: number of faults.
 - Minimum Virtual Address, Maximum Virtual Address: of these events.
-- Host, Rank, PID: of the process; each only where the rows differ in it.
+- Host, Rank, PID: the process. Each is shown only if rows differ in it.
 
 ## How it is computed
-From the rows of `um_events`; with a filter, those that overlap the selected time, with --window those that overlap the window: each with
-its whole size. A row that stands for several faults counts each of them.
+From the rows of `um_events`. With a filter, events that overlap the selected time count with their
+full size; with --window, events that overlap the window. A row that stands for several faults
+counts each of them.
 
 ## Traps
-- Migrations from GPU to GPU are not in these columns; cuda_gpu_mem_size_sum has them.
-- Faults are there only when they were requested: --cuda-um-cpu-page-faults, --cuda-um-gpu-page-faults.
+- Migrations between GPUs are missing here; cuda_gpu_mem_size_sum has them.
+- Faults are recorded only on request: --cuda-um-cpu-page-faults, --cuda-um-gpu-page-faults.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ DEFAULT = 9  # its place among the tables that `warplens stats` prints unasked, 
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the summary; MissingData where nothing moved and nothing faulted."""
+    """Return the summary; raises MissingData if nothing moved and nothing faulted."""
     rows = report.sql(f"""
     SELECT process, {SIZES}, {FAULTS}, min(address) AS least, max(address) AS greatest
     FROM {unified(report, selection)} GROUP BY process ORDER BY process

@@ -49,7 +49,7 @@ class IndexBuilder:
         *,
         most_names: int | None = None,
     ) -> None:
-        """Raises OSError where nothing can be written beside `target`.
+        """Raises OSError if nothing can be written beside `target`.
 
         `most_names`: maximum number of names; more raise MemoryError.
         """

@@ -15,14 +15,13 @@ import pyarrow.parquet as pq
 from warplens.errors import WarplensError
 from warplens.storage.available import budget
 from warplens.storage.generations import FIRST, INDEX, INDEX_SUFFIX
-from warplens.storage.manifest import INDEXED, Manifest
+from warplens.storage.manifest import Manifest, is_large
 from warplens.timeline.index import inside
 from warplens.timeline.index.builder import IndexBuilder
 from warplens.timeline.index.inside import Insides
 from warplens.timeline.index.layers import LAYERS, TABLES
 from warplens.timeline.index.rows import InnermostFrames, LayerReader
 
-LARGE = INDEXED
 _NS_PER_ROW = 100
 _BYTES_PER_ROW = 1.6  # that an index takes until it is whole
 _BYTES_PER_NAME = 600
@@ -121,7 +120,7 @@ def prepare(
     False: there is none, and the first viewer of the part makes it.
     """
     room, rows = int(budget() * _SHARE), events(manifest)
-    if rows < LARGE or rows * _BYTES_PER_ROW > room or rows * _NS_PER_ROW > limit_ns:
+    if not is_large(rows) or rows * _BYTES_PER_ROW > room or rows * _NS_PER_ROW > limit_ns:
         return False
     try:
         build(

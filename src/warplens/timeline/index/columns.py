@@ -26,7 +26,7 @@ def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def filled(array: pa.Array, kind: Any) -> npt.NDArray[Any]:
-    """Return an array of integers as NumPy's; -1 where there is no value."""
+    """Return an array of integers as NumPy's; -1 if there is no value."""
     wanted = pa.from_numpy_dtype(kind)
     if array.type != wanted:
         array = array.cast(wanted, safe=False)
@@ -36,7 +36,7 @@ def filled(array: pa.Array, kind: Any) -> npt.NDArray[Any]:
 
 
 def integers(column: pa.ChunkedArray | pa.Array, kind: Any) -> npt.NDArray[Any]:
-    """Return a column of integers as NumPy's; -1 where there is no value."""
+    """Return a column of integers as NumPy's; -1 if there is no value."""
     return filled(whole(column), kind)
 
 
@@ -91,7 +91,7 @@ class Words:
     def codes(self, column: pa.ChunkedArray) -> Int64Array:
         """Return a column of numbers as it is, and of texts their numbers.
 
-        -1 where there is nothing.
+        -1 if there is nothing.
         """
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):

@@ -23,7 +23,7 @@ from warplens.errors import ReportError
 from warplens.timeline.index import building
 from warplens.timeline.index.answers import Cells, Hit, Sums, Viewport
 from warplens.timeline.index.layers import TABLES
-from warplens.timeline.index.layout import HEADER, LANE, NAME, NODE_BYTES, TRACK, Header
+from warplens.timeline.index.layout import HEADER, NAME, TRACK, Header
 from warplens.timeline.index.names import IndexNames
 from warplens.timeline.index.track_numbers import KEYS, numbers
 
@@ -62,17 +62,7 @@ class _Mapped:
             self.header = Header.parse(begin, file.seek(0, 2))
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self.bytes = np.frombuffer(self._map, np.uint8)
-        places: list[int] = []
-        for name, width in (
-            ("slices", 1),
-            ("nodes", NODE_BYTES),
-            ("lanes", LANE.itemsize),
-            ("tracks", TRACK.itemsize),
-            ("names", NAME.itemsize),
-        ):
-            offset, size = self.header.sections[name]
-            places += [offset, offset + size if name == "slices" else size // width]
-        self.native = native.make("index_open", self.bytes, np.array(places, np.uint64))
+        self.native = native.make("index_open", self.bytes, self.header.places)
         self._before = _resident()
 
     def trim(self) -> None:
@@ -97,7 +87,7 @@ class LaneIndex:
     def __init__(self, path: Path, shift: int = 0) -> None:
         """Open the file.
 
-        `shift`: what its times are behind the report's clock (ns). Raises ReportError where it
+        `shift`: what its times are behind the report's clock (ns). Raises ReportError if it
         cannot be read.
         """
         self.path, self.shift = path, shift
@@ -108,7 +98,8 @@ class LaneIndex:
             self.names = _read_names(self._mapped, [str(name) for name, *_ in self.head["layers"]])
         except (OSError, ValueError, LookupError, TypeError, pa.ArrowException) as error:
             raise ReportError(
-                f"{path} is no index that can be read: {error}. Remove it; it is made again when the report is viewed."
+                f"{path} is not a readable index: {error}. Remove it; the next `warplens view` makes "
+                "it again."
             ) from error
         self._all = np.arange(len(self.tracks), dtype=np.uint32)
 
@@ -121,7 +112,7 @@ class LaneIndex:
         Where there is none, or one of other files, it is made: in one's own report, or in the
         folder `cache`.
 
-        Raises ReportError where the tables cannot be read, or the index can be written nowhere.
+        Raises ReportError if the tables cannot be read, or the index can be written nowhere.
         """
         manifest = part.manifest
         inside = building.path_of(store.path, manifest)
@@ -149,8 +140,8 @@ class LaneIndex:
                     f"{store.path}: the tables of the part {manifest.id} cannot be read: {error}"
                 ) from error
         raise ReportError(
-            f"cannot write the index of {store.path}: {failed or 'the report is of somebody else'}; "
-            f"there is no room for it in {' or '.join(map(str, places)) or 'a cache'}"
+            f"cannot write the index of {store.path}: {failed or 'another user owns the report'}; it "
+            f"cannot be written to {' or '.join(map(str, places)) or 'a cache'}"
         ) from failed
 
     def viewport(
@@ -324,7 +315,7 @@ class LaneIndex:
     def _read_head(self, mapped: _Mapped) -> dict[str, Any]:
         head = json.loads(bytes(mapped.section("head", np.uint8)))
         if not isinstance(head, dict):
-            raise ValueError("its head is no JSON object")
+            raise ValueError("its head is not a JSON object")
         return head
 
     def _read_tracks(self, mapped: _Mapped) -> tuple[IndexTrack, ...]:
@@ -333,7 +324,7 @@ class LaneIndex:
             mapped.section("keys", np.int64).reshape(-1, 1 + KEYS),
         )
         if len(records) != len(keys):
-            raise ValueError("its tracks and their keys are not as many")
+            raise ValueError("it has a different number of tracks and keys")
         layers = [(str(name), tuple(map(str, names))) for name, *names in self.head["layers"]]
         words = [str(word) for word in self.head["words"]]
         tracks = []

@@ -54,7 +54,7 @@ class Insides:
         return self._group(ids)
 
     def of_units(self, ids: Int64Array) -> dict[str, Int64Array]:
-        """Return `inside`, `sm` and `warp` of each unit; -1 where there is no such unit."""
+        """Return `inside`, `sm` and `warp` of each unit; -1 if there is no such unit."""
         if not len(self.id):
             return {name: np.full(len(ids), -1, np.int64) for name in ("inside", "sm", "warp")}
         place = np.minimum(np.searchsorted(self.id, ids), len(self.id) - 1)

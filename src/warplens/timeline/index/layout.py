@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 MAGIC = b"WPLANES\0"
 VERSION = 1
@@ -39,6 +40,19 @@ class Header:
     size: int
     sections: dict[str, tuple[int, int]]
 
+    @property
+    def places(self) -> npt.NDArray[np.uint64]:
+        """Where the native half finds its data: offset and end of the slices, offset and length of other sections."""
+        offset, size = self.sections["slices"]
+        widths = (
+            ("nodes", NODE_BYTES),
+            ("lanes", LANE.itemsize),
+            ("tracks", TRACK.itemsize),
+            ("names", NAME.itemsize),
+        )
+        others = [(self.sections[name][0], self.sections[name][1] // width) for name, width in widths]
+        return np.array([(offset, offset + size), *others], np.uint64).reshape(-1)
+
     def pack(self) -> bytes:
         """Return the bytes that the file begins with."""
         places = [number for name in SECTIONS for number in self.sections[name]]
@@ -51,7 +65,7 @@ class Header:
             raise ValueError(f"it has only {len(data)} bytes")
         magic, version, whole, *places = _HEAD.unpack_from(data)
         if magic != MAGIC:
-            raise ValueError("it does not begin like one")
+            raise ValueError("it does not begin like an index")
         if version != VERSION:
             raise ValueError(f"it has version {version}, this warplens reads {VERSION}")
         if whole != size:

@@ -54,7 +54,7 @@ class IndexNames:
         return str(self._texts[text].as_py()) if text < len(self._texts) else ""
 
     def color(self, number: int) -> int | None:
-        """Return 0xRRGGBB, None where the program gave none."""
+        """Return 0xRRGGBB, None if the program gave none."""
         argb = int(self._records["color"][number]) if 0 <= number < len(self) else NONE
         return None if argb == NONE else argb & 0xFFFFFF
 
@@ -81,7 +81,9 @@ class IndexNames:
             else:
                 hits = pc.match_substring(self._texts, pattern=text, ignore_case=True)
         except pa.ArrowInvalid as error:
-            raise UsageError(f"{text!r} is no regular expression: {str(error).splitlines()[0]}.") from error
+            raise UsageError(
+                f"{text!r} is not a regular expression: {str(error).splitlines()[0]}."
+            ) from error
         matches = np.asarray(hits.to_numpy(zero_copy_only=False), bool)
         text_of = self._records["text"]
         known = text_of < len(matches)

@@ -43,7 +43,7 @@ class InnermostFrames:
         self._texts = functions.dictionary
 
     def functions(self, stack: pa.ChunkedArray) -> pa.DictionaryArray:
-        """Return the innermost function of each stack, null where none was taken."""
+        """Return the innermost function of each stack, null if none was taken."""
         wanted = columns.integers(stack, np.int64)
         if not len(self._keys):
             return pa.nulls(len(wanted), pa.string()).dictionary_encode()

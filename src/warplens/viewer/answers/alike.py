@@ -24,7 +24,7 @@ _MOST = 20_000  # events that are taken from the timeline
 
 
 def alike(opened: Opened, layer: str, process: int, row: int) -> dict[str, Any]:
-    """Return `Alike` of an event. Raises MissingData where there is none."""
+    """Return `Alike` of an event. Raises MissingData if there is none."""
     id_, table = id_of(process, row), table_of(layer)
     column = name_column(table)
     if column is None or layer == LAYER:

@@ -34,7 +34,7 @@ _FEATURES = {
 
 
 class Outdated(Exception):
-    """The page asks for tracks of a report that was opened anew meanwhile."""
+    """The page asks for tracks of a report that was opened again in the meantime."""
 
 
 @dataclass
@@ -46,9 +46,9 @@ class View:
     compare: Callable[[Sequence[Opened]], dict[str, Any]] | None = None
 
     def report(self, number: int) -> Opened:
-        """Return one report. Raises MissingData where there is none of that number."""
+        """Return one report. Raises MissingData if there is none of that number."""
         if not 0 <= number < len(self.reports):
-            raise MissingData(f"there is no report {number} in this view")
+            raise MissingData(f"this view has no report {number}")
         return self.reports[number]
 
 
@@ -210,7 +210,7 @@ class Answers:
         return {**table, "links": links} if any(links) else table
 
     def difference(self) -> dict[str, Any] | None:
-        """`Difference` of the two reports; null where there are not two."""
+        """`Difference` of the two reports; null if there are not two."""
         if self.view.compare is None or len(self.view.reports) != 2:
             return None
         return self.view.compare(self.view.reports)
@@ -226,7 +226,7 @@ class Answers:
     def _current(self, report: int, generation: int) -> Opened:
         opened = self.view.report(report)
         if generation and generation < opened.first_generation:
-            raise Outdated("the report was opened anew meanwhile")
+            raise Outdated("the report was reopened during the request")
         return opened
 
 

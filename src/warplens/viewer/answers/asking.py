@@ -63,7 +63,7 @@ class SqlProcesses:
         if answer:
             return answer
         if self._closed:
-            raise errors.QueryError("the server is being ended")
+            raise errors.QueryError("the server is shutting down")
         if process.late:
             raise errors.QueryError(f"the query took longer than {limits.SQL_S:g} s: {_BESIDE}")
         raise errors.QueryError(f"the query needs more memory than one query may use: {_BESIDE}")
@@ -71,7 +71,7 @@ class SqlProcesses:
     def _taken(self) -> _Process:
         with self._lock:
             if self._closed:
-                raise errors.QueryError("the server is being ended")
+                raise errors.QueryError("the server is shutting down")
             while self._free:
                 process = self._free.pop()
                 if process.alive:
@@ -118,7 +118,7 @@ class _Process:
         return self._child.poll() is None
 
     def begun(self) -> bool:
-        """Wait until it can be asked; False where it does not come to that."""
+        """Wait until it can be asked; False if it does not come to that."""
         self._ready = self._ready or self.answer(None, _BEGIN_S) is not None
         return self._ready
 

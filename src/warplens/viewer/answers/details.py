@@ -58,7 +58,7 @@ _MOST_PARENTS = 128
 
 
 def event(opened: Opened, table: str, process: int, row: int) -> dict[str, Any]:
-    """Return `EventDetails`. Raises MissingData where there is no such event."""
+    """Return `EventDetails`. Raises MissingData if there is no such event."""
     source = table_of(table)
     if source not in TABLES:
         raise MissingData(f"there is no table {table!r}")

@@ -30,7 +30,7 @@ def located(opened: Opened, event: LaneEvent) -> dict[str, Any]:
 
 
 def by_id(opened: Opened, table: str, id_: int | None, start: int | None = None) -> dict[str, Any] | None:
-    """Return where the row of a table with an id lies; None where it is on no track."""
+    """Return where the row of a table with an id lies; None if it is on no track."""
     if id_ is None:
         return None
     event = opened.every_lane.located(table, id_, start)

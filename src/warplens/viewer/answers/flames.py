@@ -27,10 +27,10 @@ _MOST = 8_000_000  # ranges whose nesting is looked at
 def flame(opened: Opened, kind: str, selection: Selection) -> dict[str, Any]:
     """Return `Flame` of a kind.
 
-    Raises UsageError for one that there is not, MissingData where the report has nothing of it.
+    Raises UsageError for one that there is not, MissingData if the report has nothing of it.
     """
     if kind not in KINDS:
-        raise UsageError(f"there is no flame graph of {kind!r}; there are {', '.join(KINDS)}")
+        raise UsageError(f"unknown flame graph {kind!r}; choose from {', '.join(KINDS)}")
     with opened.asking() as report:
         made = {"samples": _samples, "wall": _wall, "tasks": _tasks, "kernels": _kernels}.get(kind)
         root = made(opened, report, selection) if made else _nested(report, selection, *_TABLES[kind])
@@ -42,7 +42,7 @@ def _samples(opened: Opened, report: Report, selection: Selection) -> dict[str, 
 
     rows = sampled(report, selection, kind=kind_of(report))
     if not rows.num_rows:
-        raise MissingData(f"does not contain CPU samples of threads that ran{selection.place(report)}.")
+        raise MissingData(f"does not contain CPU samples of running threads{selection.place(report)}.")
     return _stacks(opened, "samples", rows)
 
 

@@ -19,7 +19,7 @@ from warplens.timeline.entities import Entities
 from warplens.timeline.lanes import Lanes
 from warplens.viewer import limits
 from warplens.viewer.answers import projecting
-from warplens.viewer.answers.memory_limit import weigh
+from warplens.viewer.answers.memory_limit import check_size
 from warplens.viewer.answers.track_nodes import track_nodes
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Opened:
         """The tracks of the report. Raises ReportError, also for one that would fill the memory."""
 
         def made() -> Lanes:
-            weigh(self.report)
+            check_size(self.report)
             return Lanes.open(self.report.stored, self.cache, self._progress)
 
         return self._once("lanes", made)
@@ -95,7 +95,7 @@ class Opened:
             if not projecting.has_projection(self.report):
                 return self.lanes
             index = projecting.existing(self.report, self.cache)
-            if index is None and projecting.is_large(self.report):
+            if index is None and projecting.takes_long(self.report):
                 if self._projecting:
                     self.growing = True
                     threading.Thread(target=self._project, name="projection", daemon=True).start()
@@ -134,7 +134,7 @@ class Opened:
         """The processes, threads, tasks and GPUs in it. Raises ReportError as `lanes` does."""
 
         def made() -> Entities:
-            weigh(self.report)
+            check_size(self.report)
             return Entities.of(self.report)
 
         return self._once("entities", made)

@@ -33,7 +33,7 @@ _WHOLE = (
 _SERIES = ("nvtx_counter_samples", "gpu_metrics", "gpu_memory", "tensor_memory", "frames")
 
 
-def weigh(report: Report) -> None:
+def check_size(report: Report) -> None:
     """Raise ReportError for a report with larger tables than we write, or than a page could show."""
     for table in TABLES:
         rows = size = 0

@@ -35,7 +35,7 @@ def has_projection(report: Report) -> bool:
     return bool(counts["nvtx_ranges"] and counts["cuda_api"] and any(counts[name] for name in TABLES))
 
 
-def is_large(report: Report) -> bool:
+def takes_long(report: Report) -> bool:
     """Whether it takes long to compute."""
     counts = report.tables
     return counts["nvtx_ranges"] + sum(counts[name] for name in TABLES) > _LARGE

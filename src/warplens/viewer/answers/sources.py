@@ -22,7 +22,7 @@ _NEAR = 5  # lines around one with samples, of longer files and of libraries
 def lines_of(opened: Opened, path: str, selection: Selection) -> dict[str, Any]:
     """Return `SourceLines` of the file `path`, of the hottest one where that is empty.
 
-    Raises MissingData where no sample was in that file: no other file is ever read.
+    Raises MissingData if no sample was in that file: no other file is ever read.
     """
     from warplens.analysis.cpu.frames import is_library
     from warplens.analysis.cpu.opcodes import PER, by_line
@@ -34,7 +34,7 @@ def lines_of(opened: Opened, path: str, selection: Selection) -> dict[str, Any]:
         rows = sampled(report, selection, per=PER)
         place, recorded = selection.place(report), report.path.stat().st_mtime
     if not rows.num_rows:
-        raise MissingData(f"does not contain Python samples of threads that ran{place}.")
+        raise MissingData(f"does not contain Python samples of running threads{place}.")
     weights = Weights.of(opened.frames, rows)
     tree = top_down(opened.frames, "line", weights)
     files = hot_files(

@@ -39,7 +39,7 @@ def shown(
         match = _UNIT.fullmatch(field.name)
         kind = _kind(field.type)
         name, unit = (match[1], match[2]) if match and kind == "number" else (field.name, None)
-        # Times from the begin of the report are places on the timeline; lengths are numbers of ns.
+        # Times from the start of the report are places on the timeline; lengths are numbers of ns.
         if unit == "ns" and re.fullmatch(r"(?:.* )?(?:Start|End|Time Begin|At)", name, re.IGNORECASE):
             kind = "time"
         columns.append({"name": cut(name), "unit": unit, "kind": kind})
@@ -76,7 +76,7 @@ def with_origin(table: pa.Table, origin: int) -> pa.Table:
 
 
 def places(rows: pa.Table) -> list[tuple[int | None, int | None]]:
-    """Return the id and the start of the first rows of SQL: null where they have none."""
+    """Return the id and the start of the first rows of SQL: null if they have none."""
     count = min(rows.num_rows, _LINKED)
     ids, starts = (
         rows.column(name).slice(0, count).to_pylist()

@@ -103,7 +103,7 @@ def _fold_insides(node: Row) -> None:
 
 
 def _fold(node: Row, kind: str, group: str, most: int) -> None:
-    """Put the children of a kind that did least below one row, where there are many of them.
+    """Put the children of a kind that did least below one row, if there are many of them.
 
     The first stays where it is.
     """

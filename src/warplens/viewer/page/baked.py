@@ -35,13 +35,13 @@ _Told = Callable[[str, float], None]
 def baked(answers: Answers, told: _Told | None = None) -> Iterator[tuple[str, bytes]]:
     """Yield every answer with its key.
 
-    Raises UsageError where the reports are too long for a page; `told` hears how far it is.
+    Raises UsageError if the reports are too long for a page; `told` hears how far it is.
     """
     reports = answers.view.reports
     total = sum(lane.events for opened in reports for lane in opened.every_lane.all)
     if total > MOST_EVENTS:
         raise UsageError(
-            f"there are {total:,} events, and a single file holds {MOST_EVENTS:,} at most. {INSTEAD}"
+            f"a single file holds at most {MOST_EVENTS:,} events, but there are {total:,}. {INSTEAD}"
         )
     yield "meta", encoded(answers.meta())
     for opened in reports:

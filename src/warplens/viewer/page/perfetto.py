@@ -65,15 +65,15 @@ trace.then(() => { say("Ready."); return handOver(); }).catch((error) => say(Str
 
 
 def address_of(text: str) -> str:
-    """Return the origin of a Perfetto UI. Raises UsageError for what is no address of one."""
+    """Return the origin of a Perfetto UI. Raises UsageError for what is not an address of one."""
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
         port = f":{parts.port}" if parts.port is not None else ""
     except ValueError as error:
-        raise UsageError(f"{text!r} is no address of a Perfetto UI: {error}.") from error
+        raise UsageError(f"{text!r} is not an address of a Perfetto UI: {error}.") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(
-            f"{text!r} is no address of a Perfetto UI; write for example http://localhost:10000."
+            f"{text!r} is not an address of a Perfetto UI; write for example http://localhost:10000."
         )
     name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{name}{port}"

@@ -28,12 +28,10 @@ def single_page(files: Mapping[str, File], title: str, answers: Mapping[str, byt
 
     `answers`: by the keys that `web/src/data/embedded.ts` asks for.
 
-    Answers are gzipped and in base64, so that no name of a report is ever read as HTML. Raises UsageError where the page is not built.
+    Answers are gzipped and in base64, so that no name of a report is ever read as HTML. Raises UsageError if the page is not built.
     """
     if len(files) == 1:
-        raise UsageError(
-            "the page is not built in this checkout, so there is none to write. With Node there: make web."
-        )
+        raise UsageError("the page is not built in this checkout. Install Node, then run: make web.")
     hashes: dict[str, list[str]] = {"script-src": [], "style-src": []}
     text = files["/"].content.decode()
 
@@ -68,9 +66,7 @@ def single_page(files: Mapping[str, File], title: str, answers: Mapping[str, byt
     head, opening, rest = text.partition("<head>")
     body, closing, tail = rest.rpartition("</body>")
     if not opening or not closing:
-        raise UsageError(
-            "the built page is not what this version of warplens expects. Build it again: make web."
-        )
+        raise UsageError("the built page belongs to another version of warplens. Rebuild it: make web.")
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     return "".join(
         (head, opening, meta, body, *(_block(key, answer) for key, answer in answers.items()), closing, tail)
@@ -99,7 +95,7 @@ def _path(reference: str) -> str:
 def _content(files: Mapping[str, File], reference: str) -> str:
     file = files.get(_path(reference))
     if file is None:
-        raise UsageError(f"the built page lacks {reference}. Build it again: make web.")
+        raise UsageError(f"the built page lacks {reference}. Rebuild it: make web.")
     # What an HTML parser would change must not be there, or the text is not the one that was hashed.
     return file.content.decode().replace("\r\n", "\n").replace("\r", "\n")
 

@@ -24,8 +24,8 @@ from warplens.viewer.answers.plain import encoded
 from warplens.viewer.server.channel import Channel
 from warplens.viewer.server.guard import TooLong
 from warplens.viewer.server.parameters import Parameters
-from warplens.viewer.server.preload_page import arriving
-from warplens.viewer.server.subprocess_worker import Apart
+from warplens.viewer.server.preload_page import preloaded
+from warplens.viewer.server.subprocess_worker import SubprocessWorker
 from warplens.viewer.server.workers import Busy, Workers
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (Busy, 503),
     (WarplensError, 500),
 )
-_GONE = "\nWas the report moved or removed? Then open it anew."
+_GONE = "\nIf the report was moved or removed, open it again."
 _NO_FILE = ("No such file", "No files found")  # as Arrow and DuckDB say it
 _Endpoint = Callable[["Request"], Awaitable[Response]]
 _Ask = Callable[[Parameters], Callable[[], Any]]
@@ -62,7 +62,7 @@ class Site:
     ) -> None:
         """`pages`: by path, in memory or (what is large) on disk."""
         self._answers, self._workers, self._pages, self._news = answers, workers, pages, news
-        self.apart = Apart()
+        self.subprocess = SubprocessWorker()
 
     def app(self) -> Starlette:
         """Return the ASGI application, which is to be guarded."""
@@ -109,12 +109,12 @@ class Site:
             "flame": lambda p: self._computed("flame", p.whole("report"), p.text("kind"), *p.span()),
             "source": lambda p: self._computed("source", p.whole("report"), p.text("file", ""), *p.span()),
             "steps": lambda p: self._computed("steps", p.whole("report"), p.text("name", "")),
-            "difference": lambda p: _call(self.apart.difference, answers.view),
+            "difference": lambda p: _call(self.subprocess.difference, answers.view),
         }
 
     def _start(self, file: File) -> _Endpoint:
         async def endpoint(request: Request) -> Response:
-            page = await self._workers.quick(lambda: arriving(file.content, self._answers))
+            page = await self._workers.quick(lambda: preloaded(file.content, self._answers))
             return Response(page, headers={"content-type": file.kind})
 
         return _told(endpoint)
@@ -153,16 +153,16 @@ class Site:
     async def _sql(self, request: Request) -> Response:
         async def endpoint(request: Request) -> Response:
             if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-                raise UsageError("SQL comes as application/json")
+                raise UsageError("SQL must be sent as application/json")
             try:
                 body = json.loads(await request.body())
                 report, text = body["report"], body["text"]
             except (ValueError, KeyError, TypeError, RecursionError):
-                raise UsageError('SQL comes as {"report": 0, "text": "SELECT …"}') from None
+                raise UsageError('SQL must be sent as {"report": 0, "text": "SELECT …"}') from None
             if not isinstance(report, int) or not isinstance(text, str):
-                raise UsageError('SQL comes as {"report": 0, "text": "SELECT …"}')
+                raise UsageError('SQL must be sent as {"report": 0, "text": "SELECT …"}')
             if any("\ud800" <= character <= "\udfff" for character in text):
-                raise UsageError("half a character (a lone surrogate) is in the SQL")
+                raise UsageError("the SQL contains half a character (a lone surrogate)")
             return cast(
                 "Response", await self._workers.sql(lambda: _response(self._answers.sql(report, text)))
             )
@@ -178,8 +178,8 @@ class Site:
 
         def work() -> Any:
             opened = self._answers.view.report(report)
-            if self.apart.wanted(opened, method, *arguments):
-                return self.apart.ask(opened, method, *arguments)
+            if self.subprocess.wanted(opened, method, *arguments):
+                return self.subprocess.ask(opened, method, *arguments)
             return getattr(self._answers, method)(report, *arguments)
 
         return work
@@ -229,7 +229,7 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
 def _query(asked: Parameters) -> tuple[Any, ...]:
     begin, end = asked.time("begin"), asked.time("end")
     if end <= begin:
-        raise UsageError("the parameter end is not behind begin")
+        raise UsageError("the parameter end is not after begin")
     width = asked.whole("width", 1600, least=1, most=limits.WIDTH)
     limit = asked.whole("limit", 8192, least=1, most=limits.RECTANGLES)
     return (

@@ -188,7 +188,7 @@ class TooLong(Exception):
 
 
 def _host_name(host: str) -> str | None:
-    """Return the name in a `Host` header, in small letters; None where it is none."""
+    """Return the name in a `Host` header, in small letters; None if it is none."""
     name, port = host, ""
     if host.startswith("["):
         name, bracket, rest = host[1:].partition("]")

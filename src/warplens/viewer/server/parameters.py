@@ -47,7 +47,7 @@ class Parameters:
         try:
             number = int(text)
         except ValueError:
-            raise UsageError(f"the parameter {name} is no whole number: {text[:40]!r}") from None
+            raise UsageError(f"the parameter {name} is not an integer: {text[:40]!r}") from None
         if number < least:
             raise UsageError(f"the parameter {name} is less than {least}")
         return min(number, most)
@@ -58,13 +58,13 @@ class Parameters:
         try:
             number = float(text)
         except ValueError:
-            raise UsageError(f"the parameter {name} is no number: {text[:40]!r}") from None
+            raise UsageError(f"the parameter {name} is not a number: {text[:40]!r}") from None
         if not math.isfinite(number) or abs(number) > _FURTHEST:
-            raise UsageError(f"the parameter {name} is no time")
+            raise UsageError(f"the parameter {name} is not a time")
         return number
 
     def span(self) -> tuple[int, int] | tuple[None, None]:
-        """Return begin and end, ns; None twice where neither is there."""
+        """Return begin and end, ns; None twice if neither is there."""
         if not self.has("begin") and not self.has("end"):
             return None, None
         begin, end = math.floor(self.time("begin")), math.ceil(self.time("end"))
@@ -84,7 +84,7 @@ class Parameters:
                 )
             low, high = int(first), int(last) if dash else int(first)
             if high > _LAST:
-                raise UsageError(f"the parameter {name} names what cannot be there: {part}")
+                raise UsageError(f"the parameter {name} has an impossible value: {part}")
             if high < low or high - low + len(tracks) >= limits.TRACKS:
                 raise UsageError(f"the parameter {name} names more than {limits.TRACKS:,} tracks")
             tracks += range(low, high + 1)

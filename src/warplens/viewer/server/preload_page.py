@@ -13,7 +13,7 @@ _END = b"</body>"
 _MOST = 2 << 20  # bytes; rows of thousands of ranks come after the page
 
 
-def arriving(page: bytes, answers: Answers) -> bytes:
+def preloaded(page: bytes, answers: Answers) -> bytes:
     """Return `page` with `Meta` and the rows of all reports as JSON.
 
     As it is while a report is being opened, or where that is too much.

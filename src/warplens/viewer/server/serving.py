@@ -63,11 +63,12 @@ class Door:
 def listen(host: str = LOCAL, port: int = 0, *, allow_remote: bool = False) -> Door:
     """Begin to listen on a port, 0: a free one.
 
-    Raises UsageError where that is not allowed or not possible.
+    Raises UsageError if that is not allowed or not possible.
     """
     if host not in _LOCALS and not allow_remote:
         raise UsageError(
-            f"--host {host} lets other machines in: say --allow-remote as well, or stay here and forward the port with ssh.\n"
+            f"--host {host} accepts connections from other machines: add --allow-remote, or keep the "
+            "default and forward the port with ssh.\n"
             "Anyone with the address and its token can then read the report; the connection is not encrypted."
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -84,7 +85,7 @@ def listen(host: str = LOCAL, port: int = 0, *, allow_remote: bool = False) -> D
         listening.close()
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(
-            f"cannot listen on {host}, port {port}: {reason}.\nWithout --port, a free one is taken."
+            f"cannot listen on {host}, port {port}: {reason}.\nWithout --port, warplens chooses a free one."
         ) from error
     number = int(listening.getsockname()[1])
     return Door(listening, host, number, keys=Keys(number))
@@ -104,7 +105,7 @@ class Server:
 
         from warplens.viewer.answers.answers import Answers
         from warplens.viewer.server.app import News, Site
-        from warplens.viewer.server.slow_requests import Impatient
+        from warplens.viewer.server.slow_requests import SlowRequestGuard
         from warplens.viewer.server.workers import Workers
 
         self.view, self._ahead = view, ahead
@@ -114,14 +115,14 @@ class Server:
         self._door = door
         names = () if not door.remote else (socket.gethostname(), socket.getfqdn(), door.host)
         site = Site(answers, self.workers, pages, news=self.news)
-        self._apart = site.apart
+        self._subprocess = site.subprocess
         for opened in view.reports:
-            opened.grown, opened.projector = self.news.tell, self._apart.project
+            opened.grown, opened.projector = self.news.tell, self._subprocess.project
         app = Guard(site.app(), door.keys, names, remote=door.remote)
         config = uvicorn.Config(
             app,
             loop="asyncio",
-            http=Impatient,
+            http=SlowRequestGuard,
             ws="wsproto",
             ws_max_size=limits.BODY,
             ws_per_message_deflate=False,  # what is sent stays on this machine, or goes through ssh
@@ -147,7 +148,7 @@ class Server:
         except KeyboardInterrupt:
             pass
         finally:
-            self._apart.close()
+            self._subprocess.close()
             self._answers.close()
             self.workers.close()
             self._door.listening.close()

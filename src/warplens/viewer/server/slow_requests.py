@@ -17,7 +17,7 @@ _numbers = itertools.count()
 _UNFINISHED = (h11.IDLE, h11.SEND_BODY)  # the head is not there yet; part of the body is not
 
 
-class Impatient(H11Protocol):
+class SlowRequestGuard(H11Protocol):
     """A connection whose requests have to be there within a while, however slowly their bytes drip.
 
     Between requests, uvicorn waits.
@@ -34,7 +34,9 @@ class Impatient(H11Protocol):
         super().connection_made(transport)
         self._number = next(_numbers)
         self._watch()
-        silent = [other for other in self.connections if isinstance(other, Impatient) and other._is_silent()]
+        silent = [
+            other for other in self.connections if isinstance(other, SlowRequestGuard) and other._is_silent()
+        ]
         if len(silent) > limits.SILENT:
             min(silent, key=lambda other: other._number).transport.close()
 

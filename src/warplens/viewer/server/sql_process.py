@@ -89,7 +89,7 @@ def _cut(answer: dict[str, Any]) -> dict[str, Any]:
 def _address_space() -> int:
     """Return the bytes of address space that this process has now.
 
-    0 where the system does not say.
+    0 if the system does not say.
     """
     with contextlib.suppress(OSError, ValueError):
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf(
@@ -112,7 +112,7 @@ def _confine(memory: int) -> None:
 
 
 def _read(stream: BinaryIO) -> bytes:
-    """Return the next message; nothing where there is none."""
+    """Return the next message; nothing if there is none."""
     return stream.read(int.from_bytes(stream.read(8), "little"))
 
 

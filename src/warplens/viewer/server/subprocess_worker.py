@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplens import errors
 from warplens.handover.priority import step_back
+from warplens.storage.manifest import is_large
 from warplens.viewer.answers import elsewhere
 from warplens.viewer.answers.plain import encoded
 from warplens.viewer.answers.projecting import LAYER
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from warplens.viewer.answers.answers import View
     from warplens.viewer.answers.loaded_report import Opened
 
-LARGE = 2_000_000  # events: below, it is computed faster than a process starts
 _MOST_S = 1_800.0
 _LOOK_S = 1.0
 _NICE = 15  # a thirtieth of a core that others want, too
@@ -40,7 +40,7 @@ _METHODS = frozenset(("findings", "steps", "stat", "flame", "source", "alike"))
 _PROJECT, _DIFFERENCE = "project", "difference"
 
 
-class Apart:
+class SubprocessWorker:
     """Asks in other processes; `close` ends those that still run."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Apart:
         return (
             method in _METHODS
             and not (method == "alike" and arguments[0] == LAYER)
-            and _events(opened) > LARGE
+            and is_large(_events(opened))
         )
 
     def ask(self, opened: Opened, method: str, *arguments: Any) -> Any:
@@ -72,7 +72,7 @@ class Apart:
         Raises what `View.compare` raises, and QueryError.
         """
         compare = view.compare
-        if compare is None or sum(map(_events, view.reports)) <= LARGE:
+        if compare is None or not is_large(sum(map(_events, view.reports))):
             return None if compare is None else compare(view.reports)
         return self._ask(view.reports, _DIFFERENCE, (compare.__module__, compare.__qualname__))
 
@@ -96,14 +96,14 @@ class Apart:
         }
         with self._lock:
             if self._closed:
-                raise errors.QueryError("the server is being ended")
+                raise errors.QueryError("the server is shutting down")
             child = elsewhere.start(__name__)
             self._running.add(child)
         try:
             output, _ = child.communicate(json.dumps(question).encode(), _MOST_S)
         except subprocess.TimeoutExpired:
             raise errors.QueryError(
-                f"this took longer than {_MOST_S / 60:.0f} minutes: ask about a part of time"
+                f"this took longer than {_MOST_S / 60:.0f} minutes: select a part of the time"
             ) from None
         finally:
             child.kill()

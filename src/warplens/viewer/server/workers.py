@@ -25,7 +25,7 @@ class Busy(Exception):
 class Workers:
     """Threads for three sorts of work.
 
-    Answers of heavy work are kept: the same request, later or meanwhile, gets the same answer.
+    Answers of heavy work are kept: the same request, later or in the meantime, gets the same answer.
     """
 
     def __init__(self, quick: int = 4, heavy: int = 2, sql: int = 2) -> None:
@@ -50,7 +50,7 @@ class Workers:
     async def heavy(self, key: Hashable, work: Work, seconds: float = limits.HEAVY_S) -> Any:
         """Return the result of work of seconds.
 
-        Busy if it takes longer, and it goes on for the next request.
+        Busy if it takes longer, and it continues for the next request.
         """
         with self._lock:
             future = self._answers.get(key)
@@ -69,7 +69,7 @@ class Workers:
         try:
             return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), seconds)
         except (asyncio.TimeoutError, TimeoutError):
-            raise Busy("this takes long and continues: ask again in a while") from None
+            raise Busy("the request is still running: try again later") from None
 
     def begin(self, work: Work) -> None:
         """Do work that nobody waits for yet; its errors go to the next caller of the same work."""
@@ -78,7 +78,7 @@ class Workers:
     def _submit(self, pool: ThreadPoolExecutor, work: Work) -> Future[Any]:
         with self._lock:
             if self._waiting >= limits.WAITING:
-                raise Busy("too many requests wait already: ask again in a while")
+                raise Busy("too many requests are waiting: try again later")
             self._waiting += 1
         future = pool.submit(work)
         future.add_done_callback(self._done)

@@ -64,9 +64,12 @@ def _found(kernel: Kernel) -> dict[str, tuple[str, str]]:
 
 def test_all_is_allowed() -> None:
     found = _found(Answers(paranoid=1))
-    sampled = "native stacks are sampled by the processor's cycles, 1,000 a second, time in the kernel and its frames included"
+    sampled = (
+        "native stacks are sampled by the processor's cycles, 1,000 a second, time in the kernel "
+        "and its frames included"
+    )
     assert found["perf"] == ("ok", sampled)
-    assert found["thread states"] == ("ok", "each switch of a thread is seen")
+    assert found["thread states"] == ("ok", "each context switch is recorded")
     assert found["python stacks"] == ("ok", "Python stacks are read by process_vm_readv")
 
 
@@ -134,14 +137,14 @@ def test_a_refused_source_comes_with_the_setting_that_allows_it(
         assert f"perf_event_open was refused ({errno.errorcode[error]})" in text
         assert said in text
         assert unsaid not in text
-    assert found["thread states"][1].startswith("true as sums alone, from what the scheduler counts")
+    assert found["thread states"][1].startswith("only sums are exact, from the scheduler's counters")
     assert found["python stacks"][0] == "ok"
 
 
 def test_states_without_any_source() -> None:
     state, text = _found(Answers(events=errno.EPERM, filtered=True, counts=False))["thread states"]
     assert state == "note"
-    assert text.startswith("switches of threads cannot be seen")
+    assert text.startswith("context switches cannot be recorded")
 
 
 def test_memory_is_read_by_the_way_that_is_left() -> None:

@@ -13,7 +13,7 @@ from warplens.cli.checks import packages
 
 def test_the_packages_are_the_dependencies_of_the_distribution() -> None:
     names = [need.name.replace("-", "_") for need in runtime()]
-    assert sorted(names) == sorted(packages.DESK)
+    assert sorted(names) == sorted(packages.READER)
 
 
 def test_only_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,11 +39,11 @@ def test_gpu_arguments_become_options(text: str, expected: GpuMetrics) -> None:
     ("text", "said"),
     [
         ("--gpu-metrics all", "write none, nvml or gpm"),
-        ("--gpu-metrics-frequency often", "how many times a second"),
+        ("--gpu-metrics-frequency often", "a number of samples per second"),
         ("--gpu-metrics-frequency 0", "from 0.1 to 100"),
         ("--gpu-metrics-frequency nan", "from 0.1 to 100"),
-        ("--gpu-metrics-devices 0,,1", "the numbers of GPUs"),
-        ("--gpu-metrics-devices GPU-1", "the numbers of GPUs"),
+        ("--gpu-metrics-devices 0,,1", "GPU numbers"),
+        ("--gpu-metrics-devices GPU-1", "GPU numbers"),
     ],
 )
 def test_nonsense_is_said(text: str, said: str) -> None:

@@ -35,7 +35,7 @@ COSTLY = Finding(
     severity="high",
     within=100 * MS,
     link="https://example.org/pinned",
-    wrong_when="the copies hide under kernels.",
+    wrong_when="Does not apply if the copies hide.",
 )
 FREE = Finding(
     rule="names",
@@ -63,12 +63,12 @@ def judgement(*findings: Finding) -> Judgement:
 def test_text_says_cost_cause_fix_and_where_to_look() -> None:
     text = "\n".join(as_text(judgement(COSTLY, FREE), 3, 100))
     assert "1. HIGH  Copies from pageable memory" in text
-    assert "at most 20.0 ms (20.0 % of 100 ms); expected to win: 10.0 ms; confidence: high" in text
+    assert "at most 20.0 ms (20.0 % of 100 ms); expected saving: 10.0 ms; confidence: high" in text
     assert "at  2.00 ms for  3.00 ms  Host-to-Device: bytes 4096  (memcpys 7)" in text
     assert "of 3 in all" in text
     assert "https://example.org/pinned" in text
-    assert "wrong if  the copies hide" in text
-    assert "Looked for and not found: gpu_gaps" in text
+    assert "limits    Does not apply if the copies hide." in text
+    assert "Checked without findings: gpu_gaps" in text
     assert "Not judged: gil, gc: the report does not contain GIL data." in text
 
 
@@ -189,6 +189,6 @@ def test_rules_without_their_data_are_one_line_where_no_reasons_are_asked_for() 
 
 def test_what_findings_above_win_too_is_said() -> None:
     lines = "\n".join(as_text(judgement(replace(COSTLY, shared=4 * MS)), rows=0, width=120))
-    assert "findings above win 4.00 ms of it, too" in " ".join(lines.split())
+    assert "findings above save 4.00 ms of it, too" in " ".join(lines.split())
     alone = "\n".join(as_text(judgement(COSTLY), rows=0, width=120))
     assert "findings above" not in alone

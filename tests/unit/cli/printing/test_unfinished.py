@@ -45,6 +45,6 @@ def test_half_a_copy_is_never_taken_for_the_spool(tmp_path: Path, monkeypatch: p
     note = _elsewhere(tmp_path, monkeypatch)
     monkeypatch.setattr(Folder, "copy", full)
     said = leave_for_later(note, MISSING)
-    assert f"could not be moved there from {tmp_path / 'spool'}: No space left on device" in said
+    assert f"could not be moved from {tmp_path / 'spool'}: No space left on device" in said
     assert list((tmp_path / "x.warplens" / "spool").iterdir()) == []
     assert (tmp_path / "spool" / "a.spool").read_bytes() == b"all"

@@ -118,7 +118,7 @@ def test_a_large_report_looks_the_same(
     """Its ranges, CUDA calls and GPU work come from the index instead of SQL."""
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("COLORTERM", raising=False)
-    monkeypatch.setattr("warplens.timeline.index.building.LARGE", 0)
+    monkeypatch.setattr("warplens.storage.manifest.INDEXED", 0)
     timeline(tmp_path / "run.warplens", PICTURES[name], counters=COUNTERS)
     text = draw(tmp_path / "run.warplens", *STYLES[style])
     assert text == (GOLDEN / f"{name.replace(' ', '-')}-{style}.txt").read_text(encoding="utf-8")

@@ -94,7 +94,7 @@ def test_tasks_have_a_lane_each(tmp_path: Path) -> None:
 def test_other_threads_have_their_state_alone(story: Path) -> None:
     folded = draw(story, "--cpu", "1")
     assert labels(folded)[-2:] == ["OS calls", "state"]
-    assert "1 thread with the state alone: --cpu N" in folded
+    assert "1 thread with thread state only: --cpu N shows more" in folded
     assert labels(draw(story, "--cpu", "0")) == ["state", "state"]
     assert labels(draw(story, "--thread", "loader")) == ["state", "samples", "GIL", "OS calls"]
 

@@ -29,7 +29,7 @@ def test_frames_know_their_callers_and_places(tmp_path: Path) -> None:
         ("libx.so.6", "/lib/libx.so.6", "abcd", 0x1234),
     ]
     (note,) = found.notes("no-symbols")
-    assert "/lib/libx.so.6 has the name of its file alone" in note["message"]
+    assert "native code of /lib/libx.so.6 only has the name of its file" in note["message"]
 
 
 def test_native_code_outside_of_files_and_of_the_kernel(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_frames_of_a_kernel_that_is_not_known_are_the_kernels(tmp_path: Path) ->
     assert found.columns("frames", "kind", "function", "module", "address", "path") == [
         ("kernel", "[kernel]", "[kernel]", 0xFFFFFFFF81000010, None)
     ]
-    assert "[kernel] has the name of its file alone" in found.notes("no-symbols")[0]["message"]
+    assert "native code of [kernel] only has the name of its file" in found.notes("no-symbols")[0]["message"]
 
 
 def test_a_frame_without_a_name_has_a_word(tmp_path: Path) -> None:

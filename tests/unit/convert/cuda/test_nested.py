@@ -1,4 +1,4 @@
-"""Calls of the driver API that the runtime made: the agent leaves them out where it sees both at once, the desk the others."""
+"""Calls of the driver API that the runtime made: the agent leaves them out where it sees both at once, the reader the others."""
 
 from __future__ import annotations
 

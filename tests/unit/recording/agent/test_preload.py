@@ -26,7 +26,7 @@ def test_ours_comes_last_and_once(before: str | None, after: str) -> None:
 
 
 def test_a_plain_path_is_taken_as_it_is() -> None:
-    stub = StubPath("/w/stub.so", {})
+    stub = StubPath.of("/w/stub.so", {})
     assert stub.path == "/w/stub.so"
     stub.remove()
 
@@ -38,7 +38,7 @@ def test_a_path_that_the_loader_would_cut_gets_a_link(folder: str, tmp_path: Pat
     library.write_bytes(b"x")
     runtime = tmp_path / "run"
     runtime.mkdir()
-    stub = StubPath(str(library), {"XDG_RUNTIME_DIR": str(runtime)})
+    stub = StubPath.of(str(library), {"XDG_RUNTIME_DIR": str(runtime)})
     assert stub.path is not None
     assert listable(stub.path)
     assert Path(stub.path).read_bytes() == b"x"
@@ -50,7 +50,9 @@ def test_a_path_that_the_loader_would_cut_gets_a_link(folder: str, tmp_path: Pat
 
 
 def test_two_links_never_meet(tmp_path: Path) -> None:
-    first, second = (StubPath(str(tmp_path / "a b.so"), {"XDG_RUNTIME_DIR": str(tmp_path)}) for _ in range(2))
+    first, second = (
+        StubPath.of(str(tmp_path / "a b.so"), {"XDG_RUNTIME_DIR": str(tmp_path)}) for _ in range(2)
+    )
     assert first.path != second.path
     first.remove()
     second.remove()

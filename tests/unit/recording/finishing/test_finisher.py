@@ -34,7 +34,7 @@ def test_the_child_is_not_recorded_and_not_made_to_talk() -> None:
 def test_only_an_interpreter_is_started(name: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     assert python() == sys.executable
     monkeypatch.setattr(sys, "executable", name)
-    with pytest.raises(FileNotFoundError, match="no Python interpreter"):
+    with pytest.raises(FileNotFoundError, match="not a Python interpreter"):
         python()
 
 

@@ -56,7 +56,7 @@ def test_a_child_that_dies_at_work_is_reported() -> None:
 
     assert Prepared(lambda: (work, ())).finish({}) == (
         False,
-        "SIGKILL, which the system sends where memory is short",
+        "SIGKILL, which the system sends if memory is short",
     )
 
 

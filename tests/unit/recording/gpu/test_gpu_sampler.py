@@ -85,7 +85,7 @@ def test_each_gpu_is_read_at_times_that_grow(sample: Sample) -> None:
 def test_gpm_adds_what_lies_between_two_readings(sample: Sample) -> None:
     sampler, (head, *lines) = sample(GpuMetrics("gpm", 100, chosen=True), "gpm", lines=7)
     assert sampler.problem is not None
-    assert "of GPU 1 (Fake GPU 1) the report has NVML's metrics alone" in sampler.problem[1]
+    assert "for GPU 1 (Fake GPU 1) the report only has NVML's metrics" in sampler.problem[1]
     assert ["SM Active", "%"] in head["metrics"]
     first, second = (_values(line, gpm=True) for line in [line for line in lines if line[1] == 0][:2])
     assert first["SM Active"] is None
@@ -135,7 +135,7 @@ def test_gpus_are_read_inside_of_windows_only(sample: Sample) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "gpus", "said"), [("nodriver", 2, "Driver Not Loaded"), ("", 0, "There is no GPU here")]
+    ("words", "gpus", "said"), [("nodriver", 2, "Driver Not Loaded"), ("", 0, "No GPU found")]
 )
 def test_without_gpus_only_who_asked_hears_of_it(sample: Sample, words: str, gpus: int, said: str) -> None:
     sampler, lines = sample(CHOSEN, words, gpus=gpus)

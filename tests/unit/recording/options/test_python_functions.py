@@ -44,10 +44,10 @@ def test_colours(tmp_path: Path, color: object, number: int) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("{", "no JSON"),
-        ("[]", "no list of modules"),
-        ("3", "no list of modules"),
-        (["m"], "entry 1 is no object"),
+        ("{", "not JSON"),
+        ("[]", "not a list of modules"),
+        ("3", "not a list of modules"),
+        (["m"], "entry 1 is not an object"),
         ([{"module": "m", "functions": ["f"], "colour": "red"}], 'unknown key "colour"'),
         ([{"functions": ["f"]}], '"module" must be'),
         ([{"module": "m\tn", "functions": ["f"]}], '"module" must be'),

@@ -58,7 +58,7 @@ def test_a_runtime_directory_that_others_can_write_to_is_not_used(tmp_path: Path
 def test_a_directory_that_others_may_enter_is_refused(tmp_path: Path, mode: int) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(mode)
-    with pytest.raises(CaptureError, match="others may write or look into it"):
+    with pytest.raises(CaptureError, match="others may read or write it"):
         runtime_dir({OVERRIDE: str(tmp_path / "open")})
     assert listed({OVERRIDE: str(tmp_path / "open")}) == []
 
@@ -66,7 +66,7 @@ def test_a_directory_that_others_may_enter_is_refused(tmp_path: Path, mode: int)
 def test_a_link_is_refused_even_to_a_directory_of_ours(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir(mode=0o700)
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with pytest.raises(CaptureError, match="belongs to somebody else"):
+    with pytest.raises(CaptureError, match="another user owns it"):
         runtime_dir({OVERRIDE: str(tmp_path / "link")})
 
 
@@ -80,7 +80,7 @@ def test_a_file_in_the_way_is_told(tmp_path: Path) -> None:
 def test_a_directory_of_another_user_is_refused(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir(mode=0o700)
     os.chown(tmp_path / "theirs", 12345, 12345)
-    with pytest.raises(CaptureError, match="belongs to somebody else"):
+    with pytest.raises(CaptureError, match="another user owns it"):
         runtime_dir({OVERRIDE: str(tmp_path / "theirs")})
     assert listed({OVERRIDE: str(tmp_path / "theirs")}) == []
 

@@ -127,7 +127,7 @@ def test_nonsense_is_answered_in_words(session: Callable[[Handler], Session], li
         connection.sendall(line + b"\n")
         answer = line_of(connection)
     assert not answer["ok"]
-    assert "This is no request" in answer["error"]
+    assert "Invalid request" in answer["error"]
     assert ask("serve", {"do": "x"})["ok"]
 
 
@@ -222,7 +222,7 @@ def test_no_answer_in_time_is_told(session: Callable[[Handler], Session]) -> Non
 
 def test_an_answer_without_end_is_not_read_for_ever(session: Callable[[Handler], Session]) -> None:
     session(lambda request, client: client.answer({"ok": True, "text": "x" * (2 << 20)}))
-    with pytest.raises(CaptureError, match="no sensible answer"):
+    with pytest.raises(CaptureError, match="an invalid answer"):
         ask("serve", {"do": "x"})
 
 

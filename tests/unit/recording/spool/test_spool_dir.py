@@ -84,7 +84,7 @@ def test_nfs_is_refused_in_words(filesystem: str, tmp_path: Path, monkeypatch: p
     what, then = str(caught.value).splitlines()
     assert (
         what
-        == f"--spool-dir {tmp_path / 'mine'} is on {filesystem}: where its server does not answer, the program would wait for it."
+        == f"--spool-dir {tmp_path / 'mine'} is on {filesystem}: if its server did not answer, the program would wait for it."
     )
     assert then.startswith("Name a directory on a disk of this node, e.g. /tmp")
     assert not list(tmp_path.iterdir())

@@ -253,7 +253,7 @@ def test_of_one_kind_only(tmp_path: Path) -> None:
     with pytest.raises(MissingData, match="of the kind native"):
         hotspots(python, kind="native")
     native = tell(tmp_path / "n", samples=[{**row, "kind": "native"}])
-    with pytest.raises(MissingData, match="of threads that waited"):
+    with pytest.raises(MissingData, match="of waiting threads"):
         hotspots(native, wall=True)
     assert hotspots(native)[0]["Samples"] == 1
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.stats.asking import stat
 from tests.unit.stats.cpu_story import ORIGIN, Row, tell
 from warplens import catalog
 from warplens.errors import MissingData, UsageError
@@ -24,16 +25,6 @@ SELECTIONS = [
     Selection(nvtx=("step", None, None)),
     Selection((0, 30_000), ("step", "*", 1)),
 ]
-
-
-def stat(report: Report, name: str, selection: Selection | None = None, **options: Any) -> list[Row]:
-    found: list[Row] = (
-        catalog.find("stats.tables", name)
-        .load()
-        .table(report, selection or Selection(), **options)
-        .to_pylist()
-    )
-    return found
 
 
 def inside(report: Report, selection: Selection, table: str) -> list[Row]:
@@ -199,6 +190,7 @@ IDLE = """
 main:python |(main;wait        )(main;work       )
 idle:python |(run;get                            )
 pool:python |(main;work                          )
+beat:python |(beat;poll                          )
 """
 
 
@@ -208,21 +200,22 @@ def test_threads_that_only_wait_do_not_lead(tmp_path: Path) -> None:
         return {"id": number, **at, **more}
 
     call = {"group": "lock", "result": 0}
-    calls = [(0, 50, "read"), (0, 10, "sem_wait"), (1, 900, "sem_wait")]
+    calls = [(0, 50, "read"), (0, 10, "sem_wait"), (1, 900, "sem_wait"), (3, 700, "poll")]
     osrt = [row(number, *one[:2], {"name": one[2], **call}) for number, one in enumerate(calls)]
     blocked = {"state": "blocked", "exact": True, "reason": "lock"}
-    states = [row(number, thread, 1000 - thread, blocked) for number, thread in enumerate((0, 1, 2))]
+    states = [row(thread, thread, 1000 - thread, blocked) for thread in range(4)]
+    states.append(row(4, 2, 998, {"state": "running", "exact": True, "reason": None}))
     tables = {"osrt": osrt, "thread_states": states}
     cpu = {"run;get": {"on_cpu": False}, "main;wait": {"on_cpu": False}}
     timeline(tmp_path / "r.warplens", IDLE, main="main", cpu=cpu, origin=ORIGIN, tables=tables)
     with open_report(tmp_path / "r.warplens") as report:
         unit = catalog.find("stats.tables", "osrt_sum").load()
         table = unit.table(report, Selection())
-        assert table["Name"].to_pylist() == ["read", "sem_wait"]
-        assert table["Total Time (ns)"].to_pylist() == [50, 910]
+        assert table["Name"].to_pylist() == ["read", "sem_wait", "poll"]
+        assert table["Total Time (ns)"].to_pylist() == [50, 910, 700]
         assert notes(table) == [
-            "Threads that only waited at one place have 900 ns of it: this does not decide the order."
+            "Threads that only waited at one place have 1.60 us of it: this does not decide the order."
         ]
-        assert [one["Total Time (ns)"] for one in stat(report, "osrt_sum", by="thread")] == [50, 10, 900]
+        assert [one["Total Time (ns)"] for one in stat(report, "osrt_sum", by="thread")] == [50, 10, 900, 700]
         by_reason = stat(report, "thread_state_sum", by="reason")
-        assert [one["Total Time (ns)"] for one in by_reason] == [1000, 998, 999]
+        assert [one["Total Time (ns)"] for one in by_reason] == [1000, 998, 998, 999, 997]

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.stats.cpu.test_osrt_and_files import SELECTIONS, inside, stat
+from tests.unit.stats.asking import stat
+from tests.unit.stats.cpu.test_osrt_and_files import SELECTIONS, inside
 from tests.unit.stats.cpu_story import Row, tell
 from warplens import catalog
 from warplens.errors import MissingData, UsageError
@@ -148,7 +149,7 @@ def test_calls_by_thread_and_kind(report: Report) -> None:
     assert sum(row["Failed"] for row in stat(report, "python_calls_sum")) == sum(
         row["failed"] is True for row in rows
     )
-    with pytest.raises(UsageError, match="there are: all, function"):
+    with pytest.raises(UsageError, match="choose from: all, function"):
         stat(report, "python_calls_sum", kind="colour")
 
 
@@ -187,5 +188,5 @@ def test_without_data(report: Report, name: str, what: str, tmp_path: Path) -> N
     timeline(tmp_path / "r.warplens", "main |[a  ]")
     with pytest.raises(MissingData, match=f"^does not contain {what}.$"):
         stat(open_report(tmp_path / "r.warplens"), name)
-    with pytest.raises(UsageError, match="there are: "):
+    with pytest.raises(UsageError, match="choose from: "):
         stat(report, name, by="colour")

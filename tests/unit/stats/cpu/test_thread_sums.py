@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.thorough import few
+from tests.unit.stats.asking import stat
 from tests.unit.stats.cpu_story import ORIGIN, Row, tell
 from warplens import catalog
 from warplens.analysis.cpu.gil import contention
@@ -28,16 +28,6 @@ SELECTIONS = [
     Selection((0, 50_000), ("step", "*", 1)),
     Selection(nvtx=("load", None, None)),
 ]
-
-
-def stat(report: Report, name: str, selection: Selection | None = None, **options: Any) -> list[Row]:
-    found: list[Row] = (
-        catalog.find("stats.tables", name)
-        .load()
-        .table(report, selection or Selection(), **options)
-        .to_pylist()
-    )
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -205,5 +195,5 @@ def test_without_data(report: Report, name: str, what: str, tmp_path: Path) -> N
     timeline(tmp_path / "r.warplens", "main |[a  ]")
     with pytest.raises(MissingData, match=f"^does not contain {what}.$"):
         stat(open_report(tmp_path / "r.warplens"), name)
-    with pytest.raises(UsageError, match="there are: thread, "):
+    with pytest.raises(UsageError, match="choose from: thread, "):
         stat(report, name, by="colour")

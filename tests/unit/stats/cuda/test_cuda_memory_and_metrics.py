@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.stats.asking import stat
 from warplens import catalog
 from warplens.errors import MissingData
 from warplens.report import Report, Selection
@@ -15,18 +16,6 @@ from warplens.stats.base import notes
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
-
-
-def rows(
-    report: Report, stat: str, selection: Selection | None = None, **options: Any
-) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (
-        catalog.find("stats.tables", stat)
-        .load()
-        .table(report, selection or Selection(), **options)
-        .to_pylist()
-    )
-    return found
 
 
 def drawn(path: Path, picture: str, **more: Any) -> Report:
@@ -45,7 +34,7 @@ MOVES = ":um |(HtoD#a  )(DtoH#a)(DtoH#b)(CPU_page_fault#b )(GPU_page_fault#c )(G
 
 def test_unified_memory_by_address(tmp_path: Path) -> None:
     report = drawn(tmp_path, MOVES, cuda=UNIFIED)
-    found = rows(report, "um_sum")
+    found = stat(report, "um_sum")
     sizes = ["HtoD Migration Size (MB)", "DtoH Migration Size (MB)"]
     assert list(found[0]) == [
         "Virtual Address",
@@ -64,7 +53,7 @@ def test_unified_memory_by_address(tmp_path: Path) -> None:
         pytest.approx(2e6 / 17),
         None,
     ]
-    assert len(rows(report, "um_sum", rows=2)) == 2
+    assert len(stat(report, "um_sum", rows=2)) == 2
     short = catalog.find("stats.tables", "um_sum").load().table(report, Selection(), rows=1)
     assert notes(short) == ["2 more addresses; um_sum:rows=-1 has all."]
     assert notes(catalog.find("stats.tables", "um_sum").load().table(report, Selection(), rows=-1)) == []
@@ -72,7 +61,7 @@ def test_unified_memory_by_address(tmp_path: Path) -> None:
 
 def test_unified_memory_in_all(tmp_path: Path) -> None:
     report = drawn(tmp_path, MOVES, cuda=UNIFIED)
-    (found,) = rows(report, "um_total_sum")
+    (found,) = stat(report, "um_total_sum")
     assert found == {
         "Total HtoD Migration Size (MB)": 3.0,
         "Total DtoH Migration Size (MB)": 4.0,
@@ -81,14 +70,14 @@ def test_unified_memory_in_all(tmp_path: Path) -> None:
         "Minimum Virtual Address": "0x00007f0000000000",
         "Maximum Virtual Address": "0xffff800000000000",
     }
-    (begin,) = rows(report, "um_total_sum", Selection.parse("0us/1us"))
+    (begin,) = stat(report, "um_total_sum", Selection.parse("0us/1us"))
     assert (begin["Total HtoD Migration Size (MB)"], begin["Total DtoH Migration Size (MB)"]) == (3.0, 0.0)
 
 
 def test_processes_have_unified_memory_of_their_own(tmp_path: Path) -> None:
     report = drawn(tmp_path, "a/:um |(HtoD#a )\nb/:um |(HtoD#a )", cuda=UNIFIED)
-    assert [row["PID"] for row in rows(report, "um_total_sum")] == [100, 101]
-    assert [row["PID"] for row in rows(report, "um_sum")] == [100, 101]
+    assert [row["PID"] for row in stat(report, "um_total_sum")] == [100, 101]
+    assert [row["PID"] for row in stat(report, "um_sum")] == [100, 101]
 
 
 MEMORY = """
@@ -99,7 +88,7 @@ gpu1:memory | +500
 
 def test_memory_of_each_gpu(tmp_path: Path) -> None:
     report = drawn(tmp_path, MEMORY, cuda={"gpu0": {"name": "H100"}, "gpu1": {"name": "H100"}})
-    first, second = rows(report, "gpu_memory_sum")
+    first, second = stat(report, "gpu_memory_sum")
     assert first == {
         "Peak (MB)": 5.0,
         "Peak At (ns)": 11_000,
@@ -116,7 +105,7 @@ def test_memory_of_each_gpu(tmp_path: Path) -> None:
 
 def test_memory_held_before_the_selection_counts(tmp_path: Path) -> None:
     report = drawn(tmp_path, MEMORY)
-    (found,) = rows(report, "gpu_memory_sum", Selection.parse("15us/"))
+    (found,) = stat(report, "gpu_memory_sum", Selection.parse("15us/"))
     assert (found["Peak (MB)"], found["Peak At (ns)"], found["End (MB)"]) == (5.0, 15_000, 3.0)
     assert (found["Allocations"], found["Frees"], found["Largest (MB)"]) == (1, 1, 2.0)
 
@@ -135,7 +124,7 @@ def test_totals_are_counted_where_there_are_none(tmp_path: Path) -> None:
     report = drawn(
         tmp_path, "main |[x ]", tables={"gpu_memory": [{**row, "pool_size": 1 << 20} for row in memory]}
     )
-    (found,) = rows(report, "gpu_memory_sum")
+    (found,) = stat(report, "gpu_memory_sum")
     assert (found["Peak (MB)"], found["Peak At (ns)"], found["End (MB)"], found["Pool Peak (MB)"]) == (
         15.0,
         1,
@@ -146,20 +135,20 @@ def test_totals_are_counted_where_there_are_none(tmp_path: Path) -> None:
 
 def test_metrics_of_each_gpu(tmp_path: Path) -> None:
     report = drawn(tmp_path, "gpu0~SM_Active |0   60  30\ngpu1~SM_Active |5")
-    found = rows(report, "gpu_metrics_sum")
+    found = stat(report, "gpu_metrics_sum")
     assert list(found[0]) == ["Samples", "Avg", "Med", "Min", "Max", "StdDev", "Unit", "GPU", "Metric"]
     assert tuple(found[0].values()) == (3, 30.0, 30.0, 0.0, 60.0, 30.0, "%", 0, "SM Active")
     assert tuple(found[1].values()) == (1, 5.0, 5.0, 5.0, 5.0, 0.0, "%", 1, "SM Active")
-    assert [row["Avg"] for row in rows(report, "gpu_metrics_sum", Selection.parse("4us/9us"))] == [45.0]
+    assert [row["Avg"] for row in stat(report, "gpu_metrics_sum", Selection.parse("4us/9us"))] == [45.0]
 
 
 def test_a_report_without_such_data_says_so(tmp_path: Path) -> None:
     report = drawn(tmp_path, "main |[step ]")
-    for stat, what in (
+    for name, what in (
         ("um_sum", "CUDA Unified Memory data"),
         ("um_total_sum", "CUDA Unified Memory data"),
         ("gpu_memory_sum", "CUDA memory usage data"),
         ("gpu_metrics_sum", "GPU metrics data"),
     ):
         with pytest.raises(MissingData, match=rf"^does not contain {what}\.$"):
-            rows(report, stat)
+            stat(report, name)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.unit.stats.asking import stat
 from warplens import catalog
 from warplens.cli.group import commands
 from warplens.errors import MissingData, UsageError
@@ -34,18 +35,6 @@ NAMES: dict[str, dict[str, Any]] = {
 }
 
 
-def rows(
-    report: Report, stat: str, selection: Selection | None = None, **options: Any
-) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (
-        catalog.find("stats.tables", stat)
-        .load()
-        .table(report, selection or Selection(), **options)
-        .to_pylist()
-    )
-    return found
-
-
 def drawn(path: Path, picture: str = PICTURE, **more: Any) -> Report:
     timeline(path / "r.warplens", picture, cuda=NAMES, **more)
     return open_report(path / "r.warplens")
@@ -57,7 +46,7 @@ def report(tmp_path: Path) -> Report:
 
 
 def test_calls_are_summed_by_function(report: Report) -> None:
-    found = rows(report, "cuda_api_sum")
+    found = stat(report, "cuda_api_sum")
     assert list(found[0]) == ["Time (%)", "Total Time (ns)", "Num Calls", *BLOCK, "Name"]
     assert [(row["Name"], row["Total Time (ns)"], row["Num Calls"]) for row in found] == [
         ("cudaLaunchKernel", 41_000, 2),
@@ -77,7 +66,7 @@ def test_calls_are_summed_by_function(report: Report) -> None:
 
 
 def test_kernels_are_summed_by_their_full_name(report: Report) -> None:
-    found = rows(report, "cuda_gpu_kern_sum")
+    found = stat(report, "cuda_gpu_kern_sum")
     assert list(found[0]) == [*SUM, "Name"]
     assert [(row["Name"], row["Total Time (ns)"], row["Instances"]) for row in found] == [
         ("void lib::gemm<float>(float*)", 20_000, 2),
@@ -88,19 +77,19 @@ def test_kernels_are_summed_by_their_full_name(report: Report) -> None:
 
 @pytest.mark.slow
 def test_other_names_of_kernels(report: Report) -> None:
-    assert {row["Name"] for row in rows(report, "cuda_gpu_kern_sum", base=True)} == {"gemm", "add"}
-    assert {row["Name"] for row in rows(report, "cuda_gpu_kern_sum", mangled=True)} == {"_Zgemm", "add"}
+    assert {row["Name"] for row in stat(report, "cuda_gpu_kern_sum", base=True)} == {"gemm", "add"}
+    assert {row["Name"] for row in stat(report, "cuda_gpu_kern_sum", mangled=True)} == {"_Zgemm", "add"}
     named = {
-        row["Name"]: row["Instances"] for row in rows(report, "cuda_gpu_kern_sum", base=True, nvtx_name=True)
+        row["Name"]: row["Instances"] for row in stat(report, "cuda_gpu_kern_sum", base=True, nvtx_name=True)
     }
     assert named == {"lib:inner/gemm": 1, ":step/gemm": 1, "add": 1}
     with pytest.raises(UsageError, match="one of them"):
-        rows(report, "cuda_gpu_kern_sum", base=True, mangled=True)
+        stat(report, "cuda_gpu_kern_sum", base=True, mangled=True)
 
 
 @pytest.mark.slow
 def test_kernels_by_size(report: Report) -> None:
-    found = rows(report, "cuda_gpu_kern_gb_sum", base=True)
+    found = stat(report, "cuda_gpu_kern_gb_sum", base=True)
     assert list(found[0]) == [*SUM, "GridXYZ", "BlockXYZ", "Name"]
     assert [(row["GridXYZ"], row["BlockXYZ"], row["Name"]) for row in found] == [
         ("1000    1    1", " 128    2    1", "gemm"),
@@ -110,13 +99,13 @@ def test_kernels_by_size(report: Report) -> None:
 
 @pytest.mark.slow
 def test_copies_and_memsets(report: Report) -> None:
-    found = rows(report, "cuda_gpu_mem_time_sum")
+    found = stat(report, "cuda_gpu_mem_time_sum")
     assert list(found[0]) == ["Time (%)", "Total Time (ns)", "Count", *BLOCK, "Operation"]
     assert [(row["Operation"], row["Total Time (ns)"]) for row in found] == [
         ("[CUDA memcpy Host-to-Device]", 10_000),
         ("[CUDA memset]", 9_000),
     ]
-    found = rows(report, "cuda_gpu_mem_size_sum")
+    found = stat(report, "cuda_gpu_mem_size_sum")
     assert list(found[0]) == [
         "Total (MB)",
         "Count",
@@ -132,7 +121,7 @@ def test_copies_and_memsets(report: Report) -> None:
 
 def test_migrations_of_unified_memory_are_copies(tmp_path: Path) -> None:
     report = drawn(tmp_path, ":um |(HtoD  ) (DtoH ) (HtoD )(CPU_page_fault  )")
-    assert [(row["Operation"], row["Count"]) for row in rows(report, "cuda_gpu_mem_time_sum")] == [
+    assert [(row["Operation"], row["Count"]) for row in stat(report, "cuda_gpu_mem_time_sum")] == [
         ("[CUDA memcpy Unified Host-to-Device]", 2),
         ("[CUDA memcpy Unified Device-to-Host]", 1),
     ]
@@ -140,7 +129,7 @@ def test_migrations_of_unified_memory_are_copies(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_cuda_gpu_sum_has_all_gpu_work(report: Report) -> None:
-    found = rows(report, "cuda_gpu_sum", base=True)
+    found = stat(report, "cuda_gpu_sum", base=True)
     assert list(found[0]) == [*SUM, "Category", "Operation"]
     assert [(row["Category"], row["Operation"], row["Total Time (ns)"]) for row in found] == [
         ("CUDA_KERNEL", "gemm", 20_000),
@@ -153,7 +142,7 @@ def test_cuda_gpu_sum_has_all_gpu_work(report: Report) -> None:
 
 @pytest.mark.slow
 def test_calls_and_operations_in_one_table(report: Report) -> None:
-    found = rows(report, "cuda_api_gpu_sum", base=True)
+    found = stat(report, "cuda_api_gpu_sum", base=True)
     assert list(found[0]) == [*SUM, "Category", "Operation"]
     assert [row["Category"] for row in found[:3]] == ["CUDA_API", "CUDA_API", "CUDA_KERNEL"]
     assert len(found) == 8
@@ -172,7 +161,7 @@ p1/gpu0.7   |   (gemm#1     )(add  )
 @pytest.mark.slow
 def test_gpus_and_processes_are_kept_apart_where_there_are_several(tmp_path: Path) -> None:
     report = drawn(tmp_path, TWO, ranks={"p0": 0, "p1": 1})
-    found = rows(report, "cuda_gpu_kern_sum", base=True)
+    found = stat(report, "cuda_gpu_kern_sum", base=True)
     assert list(found[0]) == [*SUM, "Rank", "PID", "Device", "Name"]
     assert [
         (row["Rank"], row["PID"], row["Device"][-3:], row["Name"], row["Total Time (ns)"]) for row in found
@@ -183,22 +172,22 @@ def test_gpus_and_processes_are_kept_apart_where_there_are_several(tmp_path: Pat
         (1, 101, "(0)", "add", 7_000),
     ]
     assert [row["Time (%)"] for row in found] == [100, 100, 65, 35]
-    together = rows(report, "cuda_gpu_kern_sum", base=True, all_gpus=True)
+    together = stat(report, "cuda_gpu_kern_sum", base=True, all_gpus=True)
     assert list(together[0]) == [*SUM, "Name"]
     assert [(row["Name"], row["Total Time (ns)"], row["Instances"]) for row in together] == [
         ("gemm", 34_000, 3),
         ("add", 7_000, 1),
     ]
     # a table whose rows do not differ in it has no column for it
-    assert list(rows(report, "cuda_gpu_mem_time_sum")[0])[-1:] == ["Operation"]
-    assert "PID" not in rows(report, "cuda_gpu_mem_time_sum")[0]
-    both = rows(report, "cuda_api_gpu_sum", base=True)
+    assert list(stat(report, "cuda_gpu_mem_time_sum")[0])[-1:] == ["Operation"]
+    assert "PID" not in stat(report, "cuda_gpu_mem_time_sum")[0]
+    both = stat(report, "cuda_api_gpu_sum", base=True)
     assert [(row["PID"], row["Category"], row["Device"] and row["Device"][-3:]) for row in both][:3] == [
         (100, "CUDA_API", None),
         (100, "CUDA_KERNEL", "(0)"),
         (100, "CUDA_KERNEL", "(1)"),
     ]
-    assert list(rows(report, "cuda_api_gpu_sum", all_gpus=True)[0]) == [*SUM, "Category", "Operation"]
+    assert list(stat(report, "cuda_api_gpu_sum", all_gpus=True)[0]) == [*SUM, "Category", "Operation"]
 
 
 @pytest.mark.slow
@@ -221,7 +210,7 @@ def test_graphs_without_their_kernels_are_noted(report: Report, tmp_path: Path) 
 def test_hosts_are_told_apart(tmp_path: Path) -> None:
     for host in ("one", "two"):
         timeline(tmp_path / "r.warplens", "gpu0.7 |(gemm )", part=f"{host}-1-1", host=host, boot_id=host)
-    found = rows(open_report(tmp_path / "r.warplens"), "cuda_gpu_kern_sum")
+    found = stat(open_report(tmp_path / "r.warplens"), "cuda_gpu_kern_sum")
     assert [(row["Host"], row["PID"], row["Time (%)"]) for row in found] == [
         ("one", 100, 100),
         ("two", 100, 100),
@@ -231,19 +220,19 @@ def test_hosts_are_told_apart(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_filter_keeps_what_overlaps_whole(report: Report) -> None:
-    found = rows(report, "cuda_gpu_sum", Selection.parse("26us/27us"), base=True)
+    found = stat(report, "cuda_gpu_sum", Selection.parse("26us/27us"), base=True)
     assert [(row["Operation"], row["Total Time (ns)"]) for row in found] == [
         ("gemm", 11_000),
         ("add", 10_000),
     ]
     with pytest.raises(MissingData, match=r"^does not contain GPU memory data in the selected part\.$"):
-        rows(report, "cuda_gpu_mem_time_sum", Selection.parse("26us/27us"))
+        stat(report, "cuda_gpu_mem_time_sum", Selection.parse("26us/27us"))
 
 
 def test_a_window_has_what_was_launched_in_it(tmp_path: Path) -> None:
     report = drawn(tmp_path, f"windows |   [a            ][b             ]\n{PICTURE}")
     with report.window(1) as first, report.window(2) as second:
-        found = [rows(window, "cuda_gpu_kern_sum", base=True) for window in (first, second)]
+        found = [stat(window, "cuda_gpu_kern_sum", base=True) for window in (first, second)]
     # Of `add` no call is known.
     assert [[(row["Name"], row["Total Time (ns)"]) for row in each] for each in found] == [
         [("gemm", 11_000)],
@@ -254,7 +243,7 @@ def test_a_window_has_what_was_launched_in_it(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_report_without_such_data_says_so(tmp_path: Path) -> None:
     report = drawn(tmp_path, "main |[step ]")
-    for stat, what in (
+    for name, what in (
         ("cuda_api_sum", "CUDA trace data"),
         ("cuda_gpu_kern_sum", "CUDA kernel data"),
         ("cuda_gpu_kern_gb_sum", "CUDA kernel data"),
@@ -264,7 +253,7 @@ def test_a_report_without_such_data_says_so(tmp_path: Path) -> None:
         ("cuda_api_gpu_sum", "CUDA trace data"),
     ):
         with pytest.raises(MissingData, match=rf"^does not contain {what}\.$"):
-            rows(report, stat)
+            stat(report, name)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from warplens import catalog
+from tests.unit.stats.asking import stat
 from warplens.errors import MissingData
 from warplens.report import Report, Selection
 from warplens.report import open as open_report
@@ -41,18 +41,6 @@ DETAILS: dict[str, dict[str, Any]] = {
 }
 
 
-def rows(
-    report: Report, stat: str, selection: Selection | None = None, **options: Any
-) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (
-        catalog.find("stats.tables", stat)
-        .load()
-        .table(report, selection or Selection(), **options)
-        .to_pylist()
-    )
-    return found
-
-
 @pytest.fixture
 def report(tmp_path: Path) -> Report:
     timeline(tmp_path / "r.warplens", PICTURE, cuda=DETAILS)
@@ -60,7 +48,7 @@ def report(tmp_path: Path) -> Report:
 
 
 def test_calls_in_order(report: Report) -> None:
-    found = rows(report, "cuda_api_trace")
+    found = stat(report, "cuda_api_trace")
     assert list(found[0]) == [
         "Start (ns)",
         "Duration (ns)",
@@ -77,11 +65,11 @@ def test_calls_in_order(report: Report) -> None:
         (3_000, 21_000, "cudaLaunchKernel", 0, 1, 100, 1001, None, "main"),
         (24_000, 19_000, "cudaMemcpyAsync", 0, 3, 100, 1001, None, "main"),
     ]
-    assert [row["CorrID"] for row in rows(report, "cuda_api_trace", Selection.parse("20us/22us"))] == [1]
+    assert [row["CorrID"] for row in stat(report, "cuda_api_trace", Selection.parse("20us/22us"))] == [1]
 
 
 def test_operations_in_order(report: Report) -> None:
-    found = rows(report, "cuda_gpu_trace")
+    found = stat(report, "cuda_gpu_trace")
     sizes = ["GrdX", "GrdY", "GrdZ", "BlkX", "BlkY", "BlkZ", "Reg/Trd", "StcSMem (MB)", "DymSMem (MB)"]
     copies = ["Bytes (MB)", "Throughput (MB/s)", "SrcMemKd", "DstMemKd"]
     assert list(found[0]) == [
@@ -119,8 +107,8 @@ def test_operations_in_order(report: Report) -> None:
 
 
 def test_other_names_of_kernels(report: Report) -> None:
-    assert [row["Name"] for row in rows(report, "cuda_gpu_trace", base=True)][:2] == ["add", "gemm"]
-    assert [row["Name"] for row in rows(report, "cuda_gpu_trace", mangled=True, nvtx_name=True)][:2] == [
+    assert [row["Name"] for row in stat(report, "cuda_gpu_trace", base=True)][:2] == ["add", "gemm"]
+    assert [row["Name"] for row in stat(report, "cuda_gpu_trace", mangled=True, nvtx_name=True)][:2] == [
         "add",
         ":step/_Z4gemm",
     ]
@@ -128,7 +116,7 @@ def test_other_names_of_kernels(report: Report) -> None:
 
 def test_operations_of_several_processes_have_a_pid(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", "a/gpu0.7 |(gemm)\nb/gpu0.7 | (gemm)")
-    found = rows(open_report(tmp_path / "r.warplens"), "cuda_gpu_trace")
+    found = stat(open_report(tmp_path / "r.warplens"), "cuda_gpu_trace")
     assert [(row["PID"], row["Device"][-3:]) for row in found] == [(100, "(0)"), (101, "(0)")]
 
 
@@ -136,6 +124,6 @@ def test_a_report_without_such_data_says_so(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", "main |[step ]")
     plain = open_report(tmp_path / "r.warplens")
     with pytest.raises(MissingData, match=r"^does not contain CUDA trace data\.$"):
-        rows(plain, "cuda_api_trace")
+        stat(plain, "cuda_api_trace")
     with pytest.raises(MissingData, match=r"^does not contain CUDA kernel or GPU memory data\.$"):
-        rows(plain, "cuda_gpu_trace")
+        stat(plain, "cuda_gpu_trace")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.reports.gpu_schedule import Schedule, chaos
 from tests.support.thorough import few
-from warplens import catalog
+from tests.unit.stats.asking import stat
 from warplens.analysis.gpu.kernel_classes import class_of
 from warplens.errors import MissingData, UsageError
 from warplens.report import Report, Selection
@@ -29,16 +29,6 @@ STATS = (
 )
 
 
-def asked(report: Report, name: str, selection: Selection | None = None, **options: Any) -> list[Row]:
-    found: list[Row] = (
-        catalog.find("stats.tables", name)
-        .load()
-        .table(report, selection or Selection(), **options)
-        .to_pylist()
-    )
-    return found
-
-
 @pytest.fixture
 def overlapping(tmp_path: Path) -> Report:
     """A kernel of 0 to 100, communication from 50 to 180, a copy from 160 to 220, a gap, a kernel from 300 to 400."""
@@ -54,7 +44,7 @@ def overlapping(tmp_path: Path) -> Report:
 
 
 def test_gpu_utilization(overlapping: Report) -> None:
-    rows = asked(overlapping, "gpu_utilization")
+    rows = stat(overlapping, "gpu_utilization")
     assert [
         (row["State"], row["Total Time (ns)"], row["Count"], row["Max (ns)"], row["Time (%)"]) for row in rows
     ] == [
@@ -64,7 +54,7 @@ def test_gpu_utilization(overlapping: Report) -> None:
         ("head", 40, 1, 40, pytest.approx(8)),
         ("host-bound", 20, 1, 20, pytest.approx(4)),
     ]
-    streams = asked(overlapping, "gpu_utilization", by="stream")
+    streams = stat(overlapping, "gpu_utilization", by="stream")
     assert {row["Stream"]: row["Total Time (ns)"] for row in streams if row["State"] == "busy"} == {
         7: 200,
         13: 130,
@@ -77,7 +67,7 @@ def test_gpu_utilization(overlapping: Report) -> None:
 
 
 def test_a_selection_of_gpu_utilization(overlapping: Report) -> None:
-    rows = asked(overlapping, "gpu_utilization", Selection(time=(250, 350)))
+    rows = stat(overlapping, "gpu_utilization", Selection(time=(250, 350)))
     assert {row["State"]: row["Total Time (ns)"] for row in rows} == {
         "busy": 20,
         "host-bound": 20,
@@ -86,7 +76,7 @@ def test_a_selection_of_gpu_utilization(overlapping: Report) -> None:
 
 
 def test_temporal_breakdown(overlapping: Report) -> None:
-    (row,) = asked(overlapping, "temporal_breakdown")
+    (row,) = stat(overlapping, "temporal_breakdown")
     names = ("Compute", "Communication", "Memory", "Idle", "Span")
     assert [row[f"{name} (ns)"] for name in names] == [200, 80, 40, 80, 400]
     assert row["Compute (%)"] == pytest.approx(50)
@@ -95,11 +85,10 @@ def test_temporal_breakdown(overlapping: Report) -> None:
 def test_comm_comp_overlap(overlapping: Report) -> None:
     names = ("Total", "Hidden", "Exposed", "Blocking")
     rows = {
-        row["What"]: [row[f"{name} (ns)"] for name in names]
-        for row in asked(overlapping, "comm_comp_overlap")
+        row["What"]: [row[f"{name} (ns)"] for name in names] for row in stat(overlapping, "comm_comp_overlap")
     }
     assert rows == {"communication": [130, 50, 80, 60], "memory": [60, 0, 60, 40]}
-    streams = asked(overlapping, "comm_comp_overlap", by="stream")
+    streams = stat(overlapping, "comm_comp_overlap", by="stream")
     assert [(row["Stream"], row["What"], row["Hidden (ns)"], row["Overlap (%)"]) for row in streams] == [
         (13, "communication", 50, pytest.approx(38.46, abs=0.01)),
         (15, "memory", 0, 0),
@@ -107,7 +96,7 @@ def test_comm_comp_overlap(overlapping: Report) -> None:
 
 
 def test_kernel_breakdown(overlapping: Report) -> None:
-    rows = asked(overlapping, "kernel_breakdown")
+    rows = stat(overlapping, "kernel_breakdown")
     assert [(row["Kind"], row["Total Time (ns)"], row["Union (ns)"], row["Instances"]) for row in rows] == [
         ("communication", 130, 130, 1),
         ("elementwise", 100, 100, 1),
@@ -119,7 +108,7 @@ def test_kernel_breakdown(overlapping: Report) -> None:
 
 
 def test_gpu_idle_trace(overlapping: Report) -> None:
-    rows = asked(overlapping, "gpu_idle_trace")
+    rows = stat(overlapping, "gpu_idle_trace")
     assert [
         (row["Start (ns)"], row["Duration (ns)"], row["Gap (ns)"], row["Cause"], row["Call"]) for row in rows
     ] == [
@@ -129,9 +118,9 @@ def test_gpu_idle_trace(overlapping: Report) -> None:
         (440, 60, 60, "tail", None),
     ]
     assert [row["TID"] for row in rows] == [None, 1000, 1000, None]
-    assert len(asked(overlapping, "gpu_idle_trace", longer_than=70)) == 2
+    assert len(stat(overlapping, "gpu_idle_trace", longer_than=70)) == 2
     with pytest.raises(UsageError, match="by=rank"):
-        asked(overlapping, "gpu_idle_trace", by="rank")
+        stat(overlapping, "gpu_idle_trace", by="rank")
 
 
 def test_queue_length(tmp_path: Path) -> None:
@@ -144,14 +133,14 @@ def test_queue_length(tmp_path: Path) -> None:
     schedule.kernel(calls[3], 150, 160)
     schedule.kernel(None, 170, 180)
     report = open_report(schedule.write(tmp_path / "r.warplens"))
-    (row,) = asked(report, "queue_length", limit=3)
+    (row,) = stat(report, "queue_length", limit=3)
     area = 10 * 1 + 10 * 2 + 10 * 3 + 70 * 4 + 10 * 3 + 20 * 2 + 10 * 1
     assert (row["Max"], row["Launches"], row["Span (ns)"], row["Med"]) == (4, 4, 140, 3)
     assert row["Avg"] == pytest.approx(area / 140)
     assert (row["Full (ns)"], row["Blocked (ns)"], row["Blocked Calls"], row["Empty (%)"]) == (90, 16, 2, 0)
-    assert asked(report, "queue_length")[0]["Full (ns)"] == 0
+    assert stat(report, "queue_length")[0]["Full (ns)"] == 0
     with pytest.raises(UsageError, match="limit"):
-        asked(report, "queue_length", limit=0)
+        stat(report, "queue_length", limit=0)
 
 
 def test_launch_latency(tmp_path: Path) -> None:
@@ -162,7 +151,7 @@ def test_launch_latency(tmp_path: Path) -> None:
     schedule.copy(schedule.call(0, 310, 320), 330, 340)
     schedule.kernel(schedule.call(0, 400, 410), 600, 700)  # free and late
     report = open_report(schedule.write(tmp_path / "r.warplens"))
-    (row,) = asked(report, "launch_latency", late=150, slow_call=9)
+    (row,) = stat(report, "launch_latency", late=150, slow_call=9)
     assert (row["Launches"], row["Free"], row["Queued"]) == (4, 3, 1)
     assert [row[f"Lat {name} (ns)"] for name in ("Avg", "Med", "Min", "Max")] == [
         pytest.approx(235 / 3),
@@ -183,27 +172,27 @@ def test_memory_bandwidth(tmp_path: Path) -> None:
     schedule.rows.setdefault("memsets", [])
     schedule.end = 1000
     report = open_report(schedule.write(tmp_path / "r.warplens"))
-    within, to_device = sorted(asked(report, "memory_bandwidth"), key=lambda row: row["Operation"])
+    within, to_device = sorted(stat(report, "memory_bandwidth"), key=lambda row: row["Operation"])
     assert (to_device["Total (MB)"], to_device["Count"]) == (pytest.approx(0.3001), 3)
     assert to_device["While Busy (MB/s)"] == pytest.approx(300_100 / 160 * 1000)
     assert to_device["Peak (MB/s)"] == pytest.approx(2_000_000)
     assert to_device["Busy (%)"] == pytest.approx(16)
     assert within["Avg (MB/s)"] == pytest.approx(1_000_000)
-    bins = [row for row in asked(report, "memory_bandwidth", bins=10) if "Host-to" in row["Operation"]]
+    bins = [row for row in stat(report, "memory_bandwidth", bins=10) if "Host-to" in row["Operation"]]
     assert [row["Start (ns)"] for row in bins] == list(range(0, 1000, 100))
     assert [row["Total (MB)"] * 1e6 for row in bins[:4]] == pytest.approx([250_000, 50_000, 100, 0])
-    part = {row["Operation"]: row for row in asked(report, "memory_bandwidth", Selection(time=(50, 350)))}
+    part = {row["Operation"]: row for row in stat(report, "memory_bandwidth", Selection(time=(50, 350)))}
     assert part["[CUDA memcpy Host-to-Device]"]["Total (MB)"] == pytest.approx(0.2001)
     assert part["[CUDA memcpy Device-to-Device]"]["Total (MB)"] == pytest.approx(0.5)
     with pytest.raises(UsageError, match="bins"):
-        asked(report, "memory_bandwidth", bins=-1)
+        stat(report, "memory_bandwidth", bins=-1)
 
 
 def test_the_peak_of_a_known_device(tmp_path: Path) -> None:
     schedule = Schedule()
     schedule.memset(None, 0, 100)
     report = open_report(schedule.write(tmp_path / "r.warplens", memory_bandwidth=3_000_000_000_000))
-    (row,) = asked(report, "memory_bandwidth")
+    (row,) = stat(report, "memory_bandwidth")
     assert row["Device Peak (MB/s)"] == pytest.approx(3_000_000)
 
 
@@ -213,9 +202,9 @@ def test_without_gpu_work_the_stat_names_the_missing_data(tmp_path: Path, name: 
     schedule.call(0, 0, 10)
     report = open_report(schedule.write(tmp_path / "r.warplens"))
     with pytest.raises(MissingData, match="does not contain"):
-        asked(report, name)
+        stat(report, name)
     with pytest.raises(UsageError, match=r"by=colour.*device"):
-        asked(report, name, by="colour")
+        stat(report, name, by="colour")
 
 
 class Slow:
@@ -256,13 +245,13 @@ def test_parts_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
     schedule = chaos(seed)
     report = open_report(schedule.write(tmp_path / "r.warplens"))
     slow = Slow(schedule, by == "stream")
-    parts = {placed(row, by == "stream"): row for row in asked(report, "temporal_breakdown", by=by)}
+    parts = {placed(row, by == "stream"): row for row in stat(report, "temporal_breakdown", by=by)}
     kinds = {
-        (placed(row, by == "stream"), row["Kind"]): row for row in asked(report, "kernel_breakdown", by=by)
+        (placed(row, by == "stream"), row["Kind"]): row for row in stat(report, "kernel_breakdown", by=by)
     }
     busy = {
         placed(row, by == "stream"): row["Total Time (ns)"]
-        for row in asked(report, "gpu_utilization", by=by)
+        for row in stat(report, "gpu_utilization", by=by)
         if row["State"] == "busy"
     }
     assert set(parts) == set(slow.work) == set(busy)
@@ -301,7 +290,7 @@ def test_overlap_of_random_schedules(tmp_path: Path, seed: int) -> None:
     report = open_report(schedule.write(tmp_path / "r.warplens"))
     whole, slow = Slow(schedule, False), Slow(schedule, True)
     ours = {"communication": {"communication"}, "memory": {"copy", "memset"}}
-    for row in asked(report, "comm_comp_overlap"):
+    for row in stat(report, "comm_comp_overlap"):
         times = [kinds for kinds in whole.running(placed(row, False)).values() if kinds & ours[row["What"]]]
         wanted = [kinds for kinds in times if kinds - {"communication", "copy", "memset"}]
         alone = [kinds for kinds in times if not kinds - ours[row["What"]]]
@@ -310,7 +299,7 @@ def test_overlap_of_random_schedules(tmp_path: Path, seed: int) -> None:
             len(wanted),
             len(alone),
         ]
-    for row in asked(report, "comm_comp_overlap", by="stream"):
+    for row in stat(report, "comm_comp_overlap", by="stream"):
         place = placed(row, True)
         others = [slow.running(key) for key in slow.work if key[:2] == place[:2] and key != place]
         own = {now: kinds for now, kinds in slow.running(place).items() if kinds & ours[row["What"]]}
@@ -342,7 +331,7 @@ def test_queues_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
     for key, times in waiting.items():
         called, began = min(times)
         groups[key[: {"process": 1, "device": 2, "stream": 3}[by]]].append((called, max(began, called)))
-    rows = asked(report, "queue_length", by=by)
+    rows = stat(report, "queue_length", by=by)
     assert len(rows) == len(groups)
     for row in rows:
         place = (row["PID"] - 100,) if by == "process" else placed(row, by == "stream")
@@ -371,11 +360,11 @@ def test_processes_and_ranks_add_up_their_gpus(tmp_path: Path) -> None:
         ("memory_bandwidth", "Total (MB)"),
     ):
         sums = {
-            by: sum(row[column] for row in asked(report, name, by=by)) for by in ("device", "process", "rank")
+            by: sum(row[column] for row in stat(report, name, by=by)) for by in ("device", "process", "rank")
         }
         assert sums["device"] == pytest.approx(sums["process"])
         assert sums["device"] == pytest.approx(sums["rank"])
-        of_processes, of_ranks = asked(report, name, by="process"), asked(report, name, by="rank")
+        of_processes, of_ranks = stat(report, name, by="process"), stat(report, name, by="rank")
         assert {row["PID"] for row in of_processes} == {100, 101}
         assert "PID" not in of_ranks[0]
         assert {row["Rank"] for row in of_ranks} == {5}

@@ -125,7 +125,7 @@ def test_a_launch_with_missing_blocks_is_not_judged(tmp_path: Path, how: dict[st
     assert row["Waves"] is row["Lost (ns)"] is None
     with open_report(story.write(tmp_path / "r.warplens")) as report:
         judgement = judge(report, Selection(), [WAVE, IMBALANCE])
-    assert set(judgement.not_judged.values()) == {"has only some of the blocks of its kernels."}
+    assert set(judgement.not_judged.values()) == {"contains only some of the blocks of its kernels."}
 
 
 def test_a_launch_at_the_edge_of_the_selection_counts_with_the_share_inside(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_missing_data_and_wrong_options_are_named(tmp_path: Path, report: Report
     story.launch(stored=False)
     with (
         open_report(story.write(tmp_path / "lost.warplens")) as lost,
-        pytest.raises(MissingData, match="diagnostics say why"),
+        pytest.raises(MissingData, match="see its diagnostics"),
     ):
         asked(lost)
     story = Story()

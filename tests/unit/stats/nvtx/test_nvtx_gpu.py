@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.thorough import examples
-from warplens import catalog
+from tests.unit.stats.asking import stat
 from warplens.analysis.ranges import kernels as range_kernels
 from warplens.errors import MissingData
 from warplens.report import Report, Selection
@@ -34,18 +34,6 @@ gpu0.8     |            (add#4  )       (lost  )
 KERNELS: dict[str, dict[str, Any]] = {"gemm": {"demangled": "void gemm<float>()", "mangled": "_Z4gemm"}}
 
 
-def rows(
-    report: Report, stat: str, selection: Selection | None = None, **options: Any
-) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (
-        catalog.find("stats.tables", stat)
-        .load()
-        .table(report, selection or Selection(), **options)
-        .to_pylist()
-    )
-    return found
-
-
 @pytest.fixture
 def report(tmp_path: Path) -> Report:
     timeline(tmp_path / "r.warplens", PICTURE, cuda=KERNELS)
@@ -53,7 +41,7 @@ def report(tmp_path: Path) -> Report:
 
 
 def test_ranges_reach_from_their_first_operation_to_their_last(report: Report) -> None:
-    found = rows(report, "nvtx_gpu_proj_trace")
+    found = stat(report, "nvtx_gpu_proj_trace")
     times = ["Projected Start (ns)", "Projected Duration (ns)", "Orig Start (ns)", "Orig Duration (ns)"]
     assert list(found[0]) == [
         "Name",
@@ -87,17 +75,17 @@ def test_ranges_reach_from_their_first_operation_to_their_last(report: Report) -
 
 
 def test_a_filter_keeps_ranges_with_all_their_operations(report: Report) -> None:
-    found = rows(report, "nvtx_gpu_proj_trace", Selection.parse("45us/46us"))
+    found = stat(report, "nvtx_gpu_proj_trace", Selection.parse("45us/46us"))
     assert [(row["Name"], row["NumGPUOps"]) for row in found] == [(":step", 1)]
     with pytest.raises(
         MissingData,
         match=r"^does not contain GPU work that was launched in NVTX ranges in the selected part\.$",
     ):
-        rows(report, "nvtx_gpu_proj_trace", Selection.parse("60us/"))
+        stat(report, "nvtx_gpu_proj_trace", Selection.parse("60us/"))
 
 
 def test_projections_are_summed_by_name(report: Report) -> None:
-    found = rows(report, "nvtx_gpu_proj_sum")
+    found = stat(report, "nvtx_gpu_proj_sum")
     figures = [f"Proj {name} (ns)" for name in ("Avg", "Med", "Min", "Max", "StdDev")]
     counts = ["Total GPU Ops", "Avg GPU Ops", "Avg Range Lvl", "Avg Num Child"]
     assert list(found[0]) == [
@@ -123,7 +111,7 @@ def test_projections_are_summed_by_name(report: Report) -> None:
 
 
 def test_kernels_count_in_every_range_around_their_launch(report: Report) -> None:
-    found = rows(report, "nvtx_kern_sum")
+    found = stat(report, "nvtx_kern_sum")
     figures = ["Total Time (ns)", "Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)"]
     assert list(found[0]) == [
         "NVTX Range",
@@ -149,28 +137,28 @@ def test_kernels_count_in_every_range_around_their_launch(report: Report) -> Non
         (":step", 1000, 2, 2, 23_000, "void gemm<float>()"),
         (":async", 1001, 1, 1, 9_000, "add"),
     ]
-    assert [row["Kernel Name"] for row in rows(report, "nvtx_kern_sum", base=True)] == ["gemm", "add"]
-    assert [row["Kernel Name"] for row in rows(report, "nvtx_kern_sum", mangled=True)] == ["_Z4gemm", "add"]
+    assert [row["Kernel Name"] for row in stat(report, "nvtx_kern_sum", base=True)] == ["gemm", "add"]
+    assert [row["Kernel Name"] for row in stat(report, "nvtx_kern_sum", mangled=True)] == ["_Z4gemm", "add"]
 
 
 def test_ranges_that_cross_threads_contain_nothing(tmp_path: Path) -> None:
     picture = "main |{across }\nw |!x\nmain:api | (cudaLaunchKernel#1)\ngpu0.7 |   (gemm#1)"
     timeline(tmp_path / "r.warplens", picture, extra={"across": {"end_thread": 1}})
     with pytest.raises(MissingData, match=r"^does not contain kernels that were launched in NVTX ranges\.$"):
-        rows(open_report(tmp_path / "r.warplens"), "nvtx_kern_sum")
+        stat(open_report(tmp_path / "r.warplens"), "nvtx_kern_sum")
 
 
 def test_a_report_without_such_data_says_what_it_lacks(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", "main |[step ]")
     plain = open_report(tmp_path / "r.warplens")
-    for stat in ("nvtx_gpu_proj_trace", "nvtx_gpu_proj_sum"):
+    for name in ("nvtx_gpu_proj_trace", "nvtx_gpu_proj_sum"):
         with pytest.raises(MissingData, match=r"^does not contain CUDA trace and CUDA GPU data\.$"):
-            rows(plain, stat)
+            stat(plain, name)
     with pytest.raises(MissingData, match=r"^does not contain CUDA trace and CUDA kernel data\.$"):
-        rows(plain, "nvtx_kern_sum")
+        stat(plain, "nvtx_kern_sum")
     timeline(tmp_path / "s.warplens", "main:api |(cudaLaunchKernel#1)\ngpu0.7 |(gemm#1)")
     with pytest.raises(MissingData, match=r"^does not contain NVTX data\.$"):
-        rows(open_report(tmp_path / "s.warplens"), "nvtx_gpu_proj_sum")
+        stat(open_report(tmp_path / "s.warplens"), "nvtx_gpu_proj_sum")
 
 
 TIMES = st.integers(0, 60)
@@ -269,11 +257,11 @@ def test_every_pair_of_range_and_launch_is_found(
     report = open_report(path)
     if not projected:
         with pytest.raises(MissingData):
-            rows(report, "nvtx_gpu_proj_trace")
+            stat(report, "nvtx_gpu_proj_trace")
         return
     columns = ("Projected Start (ns)", "Projected Duration (ns)", "Orig Start (ns)", "Name", "NumGPUOps")
     assert sorted(
-        tuple(row[name] for name in columns) for row in rows(report, "nvtx_gpu_proj_trace")
+        tuple(row[name] for name in columns) for row in stat(report, "nvtx_gpu_proj_trace")
     ) == sorted(projected)
     found = range_kernels.range_kernels(report, Selection(), "base").to_pylist()
     assert {
@@ -292,6 +280,6 @@ def test_every_pair_of_range_and_launch_is_found(
 
 
 def test_pairs_are_gone_through_in_pieces(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = rows(report, "nvtx_kern_sum")
+    whole = stat(report, "nvtx_kern_sum")
     monkeypatch.setattr(range_kernels, "_AT_ONCE", 1)
-    assert rows(report, "nvtx_kern_sum") == whole
+    assert stat(report, "nvtx_kern_sum") == whole

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.analysis.simulated import LATENCY, program, run, write
+from tests.unit.stats.asking import stat
 from tests.unit.stats.drawing import line, op
 from warplens import catalog
 from warplens.analysis.critical_path import syncs
@@ -27,18 +28,6 @@ Row = dict[str, Any]
 def drawn(path: Path, *lines: str, **more: Any) -> Report:
     timeline(path / "r.warplens", "\n".join(lines), tick_ns=TICK, origin=ORIGIN, **more)
     return open_report(path / "r.warplens")
-
-
-def stat(
-    report: Report, name: str = "critical_path", selection: Selection | None = None, **options: Any
-) -> list[Row]:
-    found: list[Row] = (
-        catalog.find("stats.tables", name)
-        .load()
-        .table(report, selection or Selection(), **options)
-        .to_pylist()
-    )
-    return found
 
 
 def said(report: Report, **options: Any) -> str:
@@ -72,7 +61,7 @@ def test_the_host_the_gpu_and_back(tmp_path: Path) -> None:
         (80, 10, "sync return", "cudaDeviceSynchronize"),
         (90, 20, "CPU", ":step"),
     ]
-    rows = {(row["Kind"], row["Name"]): row for row in stat(report)}
+    rows = {(row["Kind"], row["Name"]): row for row in stat(report, "critical_path")}
     assert sum(row["Time (ns)"] for row in rows.values()) == 110 * TICK
     gemm = rows["kernel", "gemm"]
     # Without it the calls decide: up to 42, 8 more, and the wait comes back at once.
@@ -85,17 +74,20 @@ def test_the_host_the_gpu_and_back(tmp_path: Path) -> None:
     assert rows["CPU", ":load"]["Gain (ns)"] == 20 * TICK
     assert "-20,000 ns" in said(report, what_if="load")
     assert "+50,000 ns" in said(report, what_if="gemm", factor=2.0)
-    assert {row["Kind"]: row["Time (ns)"] // TICK for row in stat(report, by="kind")} == {
+    assert {row["Kind"]: row["Time (ns)"] // TICK for row in stat(report, "critical_path", by="kind")} == {
         "CPU": 40,
         "launch latency": 10,
         "kernel": 50,
         "sync return": 10,
     }
-    assert {row["Range"]: row["Time (ns)"] // TICK for row in stat(report, by="range")} == {
+    assert {row["Range"]: row["Time (ns)"] // TICK for row in stat(report, "critical_path", by="range")} == {
         ":load": 20,
         ":step": 90,
     }
-    assert [(row["Thread"], row["Stream"], row["Time (ns)"] // TICK) for row in stat(report, by="place")] == [
+    assert [
+        (row["Thread"], row["Stream"], row["Time (ns)"] // TICK)
+        for row in stat(report, "critical_path", by="place")
+    ] == [
         (None, 7, 60),
         ("main", None, 50),
     ]
@@ -113,7 +105,7 @@ def test_hidden_work_has_slack(tmp_path: Path) -> None:
         line("gpu0.7", (22, 90, "(gemm#1")),
         line("gpu0.8", (43, 60, "(gemm#2")),
     )
-    rows = {(row["Kind"], row["Name"]): row for row in stat(report)}
+    rows = {(row["Kind"], row["Name"]): row for row in stat(report, "critical_path")}
     gemm = rows["kernel", "gemm"]
     assert (gemm["Time (ns)"] // TICK, gemm["All (ns)"] // TICK, gemm["Slack (ns)"] // TICK) == (
         68,
@@ -235,7 +227,7 @@ def test_a_thread_that_looks_after_others_decides_nothing(tmp_path: Path) -> Non
         line("gpu0.7", (10, 70, "(gemm#1")),
         line("gpu0.8", (30, 60, "(lost")),
     )
-    assert sum(row["Time (ns)"] for row in stat(report)) == 80 * TICK
+    assert sum(row["Time (ns)"] for row in stat(report, "critical_path")) == 80 * TICK
     # What nobody is known to have launched stays where it is, and the device is waited for until it is done.
     assert "-10,000 ns" in said(report, what_if="gemm")
 
@@ -261,7 +253,7 @@ def test_launches_into_a_full_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             (230, 240, "(relu#5"),
         ),
     )
-    assert {row["Kind"]: row["Time (ns)"] // TICK for row in stat(report, by="kind")} == {
+    assert {row["Kind"]: row["Time (ns)"] // TICK for row in stat(report, "critical_path", by="kind")} == {
         "launch latency": 10,
         "kernel": 230,
     }
@@ -269,7 +261,7 @@ def test_launches_into_a_full_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "100,000 ns instead of 240,000 ns" in said(report, what_if="gemm")
     cut = {
         row["Kind"]: row["Time (ns)"] // TICK
-        for row in stat(report, by="kind", selection=Selection((0, 162 * TICK)))
+        for row in stat(report, "critical_path", by="kind", selection=Selection((0, 162 * TICK)))
     }
     assert cut == {"launch latency": 10, "kernel": 60 + 70, "full queue": 22}
 
@@ -292,21 +284,24 @@ def test_one_step_alone_and_windows(tmp_path: Path) -> None:
         (90, 9, "sync return", "cudaStreamSynchronize"),
         (99, 1, "CPU", ":step"),
     ]
-    assert sum(row["Time (ns)"] for row in stat(report, step=0)) == 40 * TICK
+    assert sum(row["Time (ns)"] for row in stat(report, "critical_path", step=0)) == 40 * TICK
     assert (
-        sum(row["Time (ns)"] for row in stat(report, selection=Selection((20 * TICK, 70 * TICK))))
+        sum(
+            row["Time (ns)"]
+            for row in stat(report, "critical_path", selection=Selection((20 * TICK, 70 * TICK)))
+        )
         == 50 * TICK
     )
     with report.between(ORIGIN + 20 * TICK, ORIGIN + 70 * TICK) as part:
-        assert stat(part)
+        assert stat(part, "critical_path")
     with pytest.raises(MissingData, match="training step 7; it has 2"):
-        stat(report, step=7)
+        stat(report, "critical_path", step=7)
 
 
 def test_missing_data_is_named(tmp_path: Path) -> None:
     report = drawn(tmp_path, line("main", (0, 40, "[step")))
     with pytest.raises(MissingData, match="does not contain CUDA data"):
-        stat(report)
+        stat(report, "critical_path")
     report = drawn(tmp_path / "other", line("gpu0.7", (10, 60, "(gemm"), (60, 90, "(gemm")))
     assert trace(report) == [(10, 50, "kernel", "gemm"), (60, 30, "kernel", "gemm")]
     assert "2 operations have no call" in said(report)
@@ -314,8 +309,8 @@ def test_missing_data_is_named(tmp_path: Path) -> None:
         said(report, what_if="nosuch")
     with pytest.raises(UsageError, match=r"is negative"):
         said(report, what_if="gemm", factor=-1.0)
-    with pytest.raises(UsageError, match="there are: name, kind, place, range"):
-        stat(report, by="color")
+    with pytest.raises(UsageError, match="choose from: name, kind, place, range"):
+        stat(report, "critical_path", by="color")
 
 
 def test_rows_are_whole_on_a_random_program(tmp_path: Path) -> None:
@@ -325,10 +320,12 @@ def test_rows_are_whole_on_a_random_program(tmp_path: Path) -> None:
     happened = run(threads)
     report = open_report(write(tmp_path / "r.warplens", happened, threads, ranks={"p0": 0, "p1": 1}))
     for by in ("name", "kind", "place", "range"):
-        assert sum(row["Time (ns)"] for row in stat(report, by=by, rows=0)) == happened.end
-    first = stat(report, rows=2)
+        assert sum(row["Time (ns)"] for row in stat(report, "critical_path", by=by, rows=0)) == happened.end
+    first = stat(report, "critical_path", rows=2)
     assert len(first) == 2
     assert first[0]["Gain (ns)"] <= first[0]["Time (ns)"]
     assert "rows left out" in said(report, rows=2)
-    latency = next(row for row in stat(report, by="kind", rows=0) if row["Kind"] == "launch latency")
+    latency = next(
+        row for row in stat(report, "critical_path", by="kind", rows=0) if row["Kind"] == "launch latency"
+    )
     assert latency["Time (ns)"] == LATENCY * latency["Pieces"]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.thorough import few
+from tests.unit.stats.asking import stat
 from tests.unit.stats.drawing import line
 from warplens import catalog
 from warplens.errors import MissingData
@@ -23,16 +24,6 @@ pytestmark = pytest.mark.slow
 
 TICK, ORIGIN = 1_000, 1_000_000_000
 Row = dict[str, Any]
-
-
-def stat(report: Report, name: str, selection: Selection | None = None, **options: Any) -> list[Row]:
-    found: list[Row] = (
-        catalog.find("stats.tables", name)
-        .load()
-        .table(report, selection or Selection(), **options)
-        .to_pylist()
-    )
-    return found
 
 
 def op(

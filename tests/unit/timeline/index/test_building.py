@@ -33,7 +33,6 @@ def report(tmp_path: Path) -> Path:
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make an index of however small a part when it is finished."""
-    monkeypatch.setattr(building, "LARGE", 1)
     monkeypatch.setattr("warplens.storage.manifest.INDEXED", 1)
 
 
@@ -125,7 +124,7 @@ def test_a_disk_that_gets_full_is_told_and_nothing_is_left(report: Path, tmp_pat
     words = [sys.executable, "-c", FULL, str(report), str(tmp_path / "cache"), str(room)]
     said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert "cannot write the index" in said
-    assert "there is no room for it" in said
+    assert "it cannot be written to" in said
     assert [path for folder in (report / "index", tmp_path / "cache") for path in folder.glob("*")] == []
     with opened(report) as index:
         assert len(index.names)
@@ -213,7 +212,7 @@ def test_files_of_a_killed_builder_are_removed_by_the_next(report: Path) -> None
 def test_a_large_index_is_left_to_the_first_view(
     report: Path, monkeypatch: pytest.MonkeyPatch, what: str, bytes_: int
 ) -> None:
-    monkeypatch.setattr(building, "LARGE", 1)
+    monkeypatch.setattr("warplens.storage.manifest.INDEXED", 1)
     (manifest,) = (part.manifest for part in open_store(report).parts)
     with monkeypatch.context() as short:
         short.setattr(building, what, bytes_)
@@ -226,7 +225,7 @@ def test_a_large_index_is_left_to_the_first_view(
 def test_an_index_that_would_take_too_long_is_left_to_the_first_look(
     report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "LARGE", 1)
+    monkeypatch.setattr("warplens.storage.manifest.INDEXED", 1)
     (manifest,) = (part.manifest for part in open_store(report).parts)
     needed = building.events(manifest) * 100  # ns
     assert not building.prepare(report, manifest, limit_ns=needed - 1)

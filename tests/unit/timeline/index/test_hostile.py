@@ -25,7 +25,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def ask_everything(path: Path) -> None:
-    """Ask an index all that can be asked; ReportError where it is refused."""
+    """Ask an index all that can be asked; ReportError if it is refused."""
     with LaneIndex(path) as index:
         tracks = [*range(min(len(index.tracks), 50)), 1 << 31]
         index.viewport(-FAR, FAR, 100, tracks, 500)
@@ -53,7 +53,7 @@ def ask_everything(path: Path) -> None:
 def test_a_file_that_was_cut_is_refused_by_name(tmp_path: Path, good: bytes, size: int) -> None:
     path = tmp_path / "x.lanes"
     path.write_bytes(good[:size])
-    with pytest.raises(ReportError, match="is no index that can be read") as caught:
+    with pytest.raises(ReportError, match="is not a readable index") as caught:
         LaneIndex(path)
     assert str(path) in str(caught.value)
 
@@ -63,7 +63,7 @@ def test_other_files_and_versions_are_refused(tmp_path: Path, good: bytes) -> No
         (b"x" * 1000, b"PAR1" + bytes(1000), good[:8] + struct.pack("<Q", 99) + good[16:], good + b"x")
     ):
         (tmp_path / f"{number}.lanes").write_bytes(data)
-        with pytest.raises(ReportError, match="is no index that can be read"):
+        with pytest.raises(ReportError, match="is not a readable index"):
             LaneIndex(tmp_path / f"{number}.lanes")
 
 

@@ -150,5 +150,5 @@ def test_names_are_searched_as_text_or_as_an_expression(tmp_path: Path) -> None:
         assert index.names.text(99) == ""
         assert index.names.layer(99) == ""
         assert index.names.count(99) == 0
-        with pytest.raises(UsageError, match="is no regular expression"):
+        with pytest.raises(UsageError, match="is not a regular expression"):
             index.names.search("(", regex=True)

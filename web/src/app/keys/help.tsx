@@ -6,7 +6,7 @@ import { help } from "../state";
 const MOUSE: [string, string][] = [
   ["Click", "Select"],
   ["Drag", "Measure a range; with Ctrl a second one to compare"],
-  ["Double click", "Fit what is under the pointer; on the axis everything"],
+  ["Double click", "Fit the item under the pointer; on the axis: everything"],
   ["Wheel", "Scroll the tracks"],
   ["Ctrl + wheel", "Zoom at the pointer; so does the wheel over the axis"],
   ["Shift + wheel or drag", "Earlier and later"],

@@ -41,7 +41,7 @@ function Nothing() {
   return (
     <div class="p-said p-empty">
       <p>Nothing is selected.</p>
-      <p>Click something on the timeline, or move to it with Tab and the arrow keys. Drag to mark a range of time.</p>
+      <p>Click an event on the timeline, or move to it with Tab and the arrow keys. Drag to mark a range of time.</p>
     </div>
   );
 }

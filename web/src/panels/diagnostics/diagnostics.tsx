@@ -11,7 +11,7 @@ export function DiagnosticsPanel() {
   return (
     <Answered of={answer} what="the diagnostics">
       {(table) => (
-        <TableView table={table} empty="Nothing was lost: everything that was asked for is in the report.">
+        <TableView table={table} empty="Nothing was lost: the report contains all requested data.">
           <ReportChoice />
         </TableView>
       )}

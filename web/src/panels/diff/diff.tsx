@@ -21,7 +21,7 @@ export function DiffPanel() {
   useSignalEffect(() => {
     if (found.value !== null) difference.value = found.value;
   });
-  if (!two) return <Empty>One report is open. To see what changed between two, open both: warplens view BEFORE AFTER</Empty>;
+  if (!two) return <Empty>One report is open. To compare two, open both: warplens view BEFORE AFTER</Empty>;
   return (
     <div class="p-main p-whole">
       <Answered of={answer} what="the comparison">
@@ -37,7 +37,7 @@ function Changes({ of }: { of: Difference }) {
   return (
     <>
       <Laying of={of} />
-      {table === undefined ? <Empty>Nothing differs that can be compared.</Empty> : (
+      {table === undefined ? <Empty>No comparable data differs.</Empty> : (
         <TableView key={chosen.value} table={table} untitled={of.tables.length > 1} empty="Nothing changed here.">
           {of.tables.length > 1 && (
             <Tabs tabs={of.tables.map((one, i) => ({ id: String(i), title: one.title }))} chosen={String(Math.min(chosen.value, of.tables.length - 1))} onChoose={(id) => (chosen.value = Number(id))} label="What changed" />

@@ -1,4 +1,4 @@
-/** One finding: its cause, its fix, when it is wrong, and rows that jump to the timeline. */
+/** One finding: its cause, its fix, when it does not apply, and rows that jump to the timeline. */
 import type { Evidence, Finding } from "../../data/types";
 import { Bar } from "../parts/drawing/bar";
 import { goTo, goToSpan } from "../parts/jump";
@@ -29,12 +29,12 @@ export function FindingDetails({ finding, report, span }: Props) {
               <span>{priced(finding, span)}</span>
             </p>
           )}
-          <p><b>Why</b> <span class="p-lines">{finding.cause}</span></p>
+          <p><b>Cause</b> <span class="p-lines">{finding.cause}</span></p>
           <p>
-            <b>Do</b> <span class="p-lines">{finding.fix}</span> <SafeLink href={finding.link}>How this works</SafeLink>
+            <b>Fix</b> <span class="p-lines">{finding.fix}</span> <SafeLink href={finding.link}>How this works</SafeLink>
           </p>
-          {finding.wrongWhen && <p class="p-dim"><b>When this is wrong</b> {finding.wrongWhen}</p>}
-          <p class="p-dim p-small">Rule {finding.rule}, of {finding.confidence} confidence.</p>
+          {finding.wrongWhen && <p class="p-dim"><b>Limits</b> {finding.wrongWhen}</p>}
+          <p class="p-dim p-small">Rule {finding.rule}, {finding.confidence} confidence.</p>
         </div>
         <Rows finding={finding} report={report} />
       </div>
@@ -44,9 +44,9 @@ export function FindingDetails({ finding, report, span }: Props) {
 
 function priced(finding: Finding, span: number): string {
   const words: string[] = [];
-  if (finding.estimate !== null) words.push(`A fix is expected to win ${time(finding.estimate)} (${percent(finding.estimate / span)} of the run)`);
+  if (finding.estimate !== null) words.push(`Expected saving: ${time(finding.estimate)} (${percent(finding.estimate / span)} of the run)`);
   if (finding.bound !== null) words.push(`${words.length > 0 ? "at most" : "Costs at most"} ${time(finding.bound)} (${percent(finding.bound / span)})`);
-  const both = finding.shared > 0 ? ` Other findings win ${time(finding.shared)} of it, too.` : "";
+  const both = finding.shared > 0 ? ` Other findings save ${time(finding.shared)} of it, too.` : "";
   return `${words.join(", ")}.${both}`;
 }
 
@@ -60,7 +60,7 @@ function Rows({ finding, report }: { finding: Finding; report: number }) {
   return (
     <div class="p-evidence">
       <h4>Seen {finding.occurrences === 1 ? "once" : `${count(finding.occurrences)} times`}{some}</h4>
-      <table class="p-rows" aria-label="Where it can be seen">
+      <table class="p-rows" aria-label="Evidence">
         <thead>
           <tr><th scope="col">At</th><th scope="col">For</th><th scope="col">What</th></tr>
         </thead>

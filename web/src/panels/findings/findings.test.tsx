@@ -26,20 +26,20 @@ test("the dearest is first and open, with what it costs, why, what to do", async
   expect(options[0]!.textContent).toContain("<img src=x onerror=alert(1)>");
   expect(place.querySelector("img")).toBeNull();
   const text = place.querySelector("article")!.textContent;
-  expect(text).toContain("A fix is expected to win 250 ns (25.0 % of the run), at most 500 ns (50.0 %).");
+  expect(text).toContain("Expected saving: 250 ns (25.0 % of the run), at most 500 ns (50.0 %).");
   expect(text).not.toContain("of it, too");
-  for (const words of ["because", "do this", "When this is wrong", "never", "Seen 2 times"]) expect(text).toContain(words);
+  for (const words of ["because", "do this", "Limits", "never", "Seen 2 times"]) expect(text).toContain(words);
   expect(place.querySelector("article a")!.getAttribute("rel")).toContain("noopener");
   expect(place.textContent).toContain("1 rule could not be judged");
   expect(place.textContent).toContain("the report does not contain CUDA data.");
   expect(place.textContent).toContain("gc_pauses, late_imports");
 });
 
-test("a finding shows what others win of it, too", async () => {
+test("a finding shows the part that other findings save, too", async () => {
   load(fake({ findings: async () => ({ ...FOUND, findings: [finding("both", "high", 500, { estimate: 250, shared: 100 })] }) }));
   const place = draw(FindingsPanel);
   const price = await until(() => place.querySelector(".p-finding-price"));
-  expect(price.textContent).toContain("at most 500 ns (50.0 %). Other findings win 100 ns of it, too.");
+  expect(price.textContent).toContain("at most 500 ns (50.0 %). Other findings save 100 ns of it, too.");
 });
 
 test("evidence jumps and marks its time, with an event or without", async () => {

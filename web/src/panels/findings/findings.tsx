@@ -55,7 +55,7 @@ function Judged({ found, report }: { found: Findings; report: number }) {
           <ReportChoice />
           <span class="p-dim">of a run of {time(span)}</span>
         </div>
-        {list.length === 0 ? <Empty>Nothing was found among the rules that could be judged.</Empty> : (
+        {list.length === 0 ? <Empty>The rules that could judge found nothing.</Empty> : (
           <ul role="listbox" tabIndex={0} aria-label="Findings, the most expensive first" aria-activedescendant={`finding-${chosen.value}`} onKeyDown={onKeyDown}>
             {list.map((finding, i) => (
               <Line key={`${finding.rule}\n${finding.subject}`} id={`finding-${i}`} finding={finding} span={span} selected={finding === one}

@@ -26,12 +26,12 @@ type Kind = Flame["kind"];
 type Shape = "flame" | "map" | "tree" | "list";
 
 export const KINDS: { id: Kind; title: string; missing: string }[] = [
-  { id: "kernels", title: "Kernels", missing: "No kernels here. Record with --trace=cuda." },
-  { id: "nvtx", title: "NVTX", missing: "No NVTX ranges here. Annotate the program with warplens.nvtx or any NVTX library." },
-  { id: "samples", title: "CPU samples", missing: "No samples of stacks here. Record with --sample=process-tree or --python-sampling=true." },
-  { id: "wall", title: "Wall time", missing: "No samples of Python here. Record with --python-sampling=true." },
-  { id: "tasks", title: "Tasks", missing: "No tasks of asyncio here. Record them with --python-sampling=true, from CPython 3.11 on." },
-  { id: "python", title: "Python calls", missing: "No calls of Python functions here. Record with --python-functions-trace, or trace with PyTorch and with_stack=True." },
+  { id: "kernels", title: "Kernels", missing: "No kernels. Record with --trace=cuda." },
+  { id: "nvtx", title: "NVTX", missing: "No NVTX ranges. Annotate the program with warplens.nvtx or any NVTX library." },
+  { id: "samples", title: "CPU samples", missing: "No stack samples. Record with --sample=process-tree or --python-sampling=true." },
+  { id: "wall", title: "Wall time", missing: "No Python samples. Record with --python-sampling=true." },
+  { id: "tasks", title: "Tasks", missing: "No asyncio tasks. Record them with --python-sampling=true and CPython 3.11 or later." },
+  { id: "python", title: "Python calls", missing: "No calls of Python functions. Record with --python-functions-trace, or trace with PyTorch and with_stack=True." },
 ];
 const SHAPES: { id: Shape; title: string }[] = [{ id: "flame", title: "Flame graph" }, { id: "map", title: "Tree map" }, { id: "tree", title: "Call tree" }, { id: "list", title: "By name" }];
 
@@ -77,7 +77,7 @@ export function FlameBar({ choice, children }: { choice: Choice; children?: Comp
       <Tabs tabs={KINDS.map((one) => ({ ...one, dim: !has(one.id) }))} chosen={current} onChoose={(id) => (kind.value = id)} label="Of what" />
       <span class="p-space" />
       <Tabs tabs={SHAPES} chosen={shape.value} onChoose={(id) => (shape.value = id)} label="As what" />
-      <input type="search" placeholder="Light up names" aria-label="Light up names in the graph" value={filter.value} onInput={(event) => (filter.value = event.currentTarget.value)} />
+      <input type="search" placeholder="Highlight names" aria-label="Highlight names in the graph" value={filter.value} onInput={(event) => (filter.value = event.currentTarget.value)} />
     </div>
   );
 }

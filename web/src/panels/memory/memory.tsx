@@ -41,7 +41,7 @@ function Chosen({ report, tracks, stats }: { report: number; tracks: MemoryTrack
     return (
       <>
         <div class="p-bar"><ReportChoice /></div>
-        <Empty>Nothing about memory is in this report. Record with --cuda-memory-usage=true, or a PyTorch trace with profile_memory=True.</Empty>
+        <Empty>This report has no memory data. Record with --cuda-memory-usage=true, or a PyTorch trace with profile_memory=True.</Empty>
       </>
     );
   }

@@ -68,7 +68,7 @@ export function SearchBox() {
           }} />
         .*
       </label>
-      <button type="button" class="p-hits" disabled={names.value.length === 0} aria-expanded={open.value} aria-controls={open.value && names.value.length > 0 ? "search-names" : undefined} title="Which names match" onClick={() => (open.value = !open.value)}>
+      <button type="button" class="p-hits" disabled={names.value.length === 0} aria-expanded={open.value} aria-controls={open.value && names.value.length > 0 ? "search-names" : undefined} title="Match mode" onClick={() => (open.value = !open.value)}>
         <span role="status">{said()}</span>
       </button>
       <button type="button" aria-label="Previous hit" title="Previous hit (Shift+Enter, p)" disabled={!found.value?.total} onClick={() => void go(true)}>↑</button>

@@ -24,7 +24,7 @@ test("next goes through all hits in order of time, also those that begin togethe
   }
   expect(rows).toEqual([1, 2, 3, 4, 1]);
   expect(places).toEqual([1, 2, 3, 4, 1]);
-  expect(notice.value).toBe("Went on from the beginning.");
+  expect(notice.value).toBe("Continued from the beginning.");
   await step(true);
   expect(selected.value!.row).toBe(4);
   await step(true);

@@ -59,7 +59,7 @@ export async function step(backward: boolean): Promise<void> {
       time = backward ? whole.end : whole.begin;
       hits = await around(state, time, control.signal);
       next = neighbour(hits.events, null, time, backward);
-      if (next !== null) notice.value = backward ? "Went on from the end." : "Went on from the beginning.";
+      if (next !== null) notice.value = backward ? "Continued from the end." : "Continued from the beginning.";
     }
     if (control.signal.aborted || next === null) return;
     found.value = { ...state, current: next, place: place(next, hits, time) };

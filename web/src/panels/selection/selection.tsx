@@ -24,7 +24,7 @@ export function SelectionPanel() {
   const across = useSignal(false);
   const both = sides(ranges.value, panelReport.value, reports, offsets.value, across.value);
   if (both.length === 0) {
-    return <Empty>No range is marked. Drag over the timeline to mark one, or press Shift+M to mark the time of what is selected. With Ctrl held, dragging marks a second range to compare with the first.</Empty>;
+    return <Empty>No range is marked. Drag over the timeline to mark one, or press Shift+M to mark the time of the selected event. With Ctrl held, dragging marks a second range to compare with the first.</Empty>;
   }
   return (
     <div class="p-main p-whole">
@@ -72,7 +72,7 @@ function Sums({ both }: { both: Side[] }) {
   );
   const bar = (
     <>
-      <Tabs tabs={TABS} chosen={tab.value} onChoose={(id) => (tab.value = id)} label="What of the range" />
+      <Tabs tabs={TABS} chosen={tab.value} onChoose={(id) => (tab.value = id)} label="View of the range" />
       {tab.value === "names" && answer.value && <Layers of={answer.value} chosen={layer.value} onChoose={(to) => (layer.value = to)} />}
       {answer.value && tab.value !== "flame" && <Busy of={answer.value} />}
     </>

@@ -61,7 +61,7 @@ export function SqlPanel() {
             <ReportChoice />
           </div>
         </div>
-        {question === null ? <Empty>Choose an example, or write a SELECT over the tables on the left. Nothing can be changed by it.</Empty> : (
+        {question === null ? <Empty>Choose an example, or write a SELECT over the tables on the left. It cannot change anything.</Empty> : (
           <Answered of={answer} what="the rows">
             {(table) => <Rows table={table} report={question.report} />}
           </Answered>
@@ -77,7 +77,7 @@ function Rows({ table, report }: { table: Table; report: number }) {
     const span = spanOf(table, row);
     if (span) goToSpan(report, span.start, span.end);
   };
-  return <TableView table={table} empty="The question has no rows as its answer." {...(has ? { onOpen: open, opens: (row: number) => spanOf(table, row) !== null } : {})} />;
+  return <TableView table={table} empty="The query returned no rows." {...(has ? { onOpen: open, opens: (row: number) => spanOf(table, row) !== null } : {})} />;
 }
 
 function Starters({ tables, onChoose }: { tables: Table | null; onChoose: (text: string) => void }) {
@@ -85,7 +85,7 @@ function Starters({ tables, onChoose }: { tables: Table | null; onChoose: (text:
   const known = new Set(tables?.rows.map((row) => String(row[0])));
   const examples = EXAMPLES.filter((one) => tables === null || known.has(one.table));
   return (
-    <select aria-label="Examples and what was asked before" value={chosen.value} onChange={(event) => {
+    <select aria-label="Examples and previous queries" value={chosen.value} onChange={(event) => {
       const [kind, at] = event.currentTarget.value.split(" ");
       const text = kind === "example" ? examples[Number(at)]?.text : history.value[Number(at)];
       if (text !== undefined) onChoose(text);

@@ -41,8 +41,8 @@ export function StepsPanel() {
         <>
           <div class="p-bar"><Called /><ReportChoice /></div>
           <Empty>
-            {steps.note ?? "No steps were found. Steps are NVTX ranges called step, iteration or batch, or the profiler steps of PyTorch, that repeat."}{" "}
-            Write above what the ranges of your steps are called; a number behind the name may differ.
+            {steps.note ?? "No steps found. Steps are repeating NVTX ranges called step, iteration or batch, or PyTorch's profiler steps."}{" "}
+            Enter the name of your step ranges above; a number after the name may differ.
           </Empty>
         </>
       ) : <Drawn steps={steps} report={report} />)}
@@ -57,12 +57,12 @@ function Called() {
   const near = event !== null && event.table === "nvtx_ranges" && event.name !== called.value ? event.name : null;
   return (
     <>
-      <label class="p-choice" title="Ranges of this name, a number behind it aside, are the steps; empty: step, train_step, iteration, batch, ProfilerStep and the like">
+      <label class="p-choice" title="Name of the ranges that are steps, with or without a number; empty: step, train_step, iteration, batch, ProfilerStep or similar">
         called{" "}
-        <input type="search" class="p-called" value={called.value} placeholder="step, batch, …" aria-label="What the ranges of steps are called" maxLength={1000} spellcheck={false}
+        <input type="search" class="p-called" value={called.value} placeholder="step, batch, …" aria-label="Name of the step ranges" maxLength={1000} spellcheck={false}
           onChange={(change) => (called.value = change.currentTarget.value.trim())} />
       </label>
-      {near !== null && <button type="button" title="Take the selected range for a step" onClick={() => (called.value = near)}>Take “<Name text={near} most={30} />”</button>}
+      {near !== null && <button type="button" title="Use the selected range as a step" onClick={() => (called.value = near)}>Take “<Name text={near} most={30} />”</button>}
     </>
   );
 }

@@ -1,4 +1,4 @@
-/** The time axis: round steps of ns, µs, ms, s, and words for them that stay short however deep one zooms. */
+/** The time axis: round steps of ns, us, ms, s, and words for them that stay short however deep one zooms. */
 import type { Span } from "../../data/source";
 
 export interface Tick {
@@ -17,7 +17,7 @@ export interface Axis {
 const UNITS: readonly [number, string][] = [
   [1e9, "s"],
   [1e6, "ms"],
-  [1e3, "µs"],
+  [1e3, "us"],
   [1, "ns"],
 ];
 
@@ -30,7 +30,7 @@ export function roundStep(least: number): number {
 }
 
 function unitOf(step: number): readonly [number, string] {
-  // 200 µs steps read better as 0.2 ms only from 10 steps on: the unit is that of the step.
+  // 200 us steps read better as 0.2 ms only from 10 steps on: the unit is that of the step.
   return UNITS.find(([size]) => step >= size) ?? UNITS[3]!;
 }
 
@@ -46,7 +46,7 @@ export function timeLabel(time: number, step = 1): string {
   const size = Math.abs(time);
   const digits = Math.min(Math.max(Math.ceil(9 - Math.log10(Math.max(step, 1))), 0), 9);
   if (size < 1e3 && step < 1e3) return `${sign}${plain(size, 0)} ns`;
-  if (size < 1e6 && step < 1e6) return `${sign}${plain(size / 1e3, Math.max(digits - 6, 0))} µs`;
+  if (size < 1e6 && step < 1e6) return `${sign}${plain(size / 1e3, Math.max(digits - 6, 0))} us`;
   if (size < 1e9 && step < 1e9) return `${sign}${plain(size / 1e6, Math.max(digits - 3, 0))} ms`;
   return `${sign}${plain(size / 1e9, digits)} s`;
 }

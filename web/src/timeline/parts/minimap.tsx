@@ -214,5 +214,5 @@ export function Minimap() {
       for (const end of ends) end();
     };
   }, []);
-  return <canvas ref={canvas} class="tl-minimap" role="img" aria-label="The whole recording: busy share of GPUs, and CPUs used. Drag to choose what is shown." />;
+  return <canvas ref={canvas} class="tl-minimap" role="img" aria-label="The whole recording: busy share of GPUs, and CPUs used. Drag to choose the visible part." />;
 }

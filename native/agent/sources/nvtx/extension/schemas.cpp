@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kLongestJson = Names::kLongestDefinition - 4096;
 constexpr char kEndSchema[] =
-    "warplens.end";  // of native/bindings/ranges/ending.cpp: message, colour and category
+    "warplens.end";  // of native/bindings/ranges/end_attributes.cpp: message, colour and category
 
 Registry<Schema> g_schemas;
 

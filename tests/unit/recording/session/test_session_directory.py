@@ -95,7 +95,7 @@ def test_names_that_nobody_chose_get_numbers(folder: Path, members: list[Members
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "a b", "x" * 65, "-f", "new\nline"])
 def test_names_that_are_no_file_names_are_refused(folder: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="cannot be called"):
+    with pytest.raises(UsageError, match="Invalid session name"):
         join(name, "x")
 
 

@@ -18,7 +18,7 @@ struct Entered {
   std::atomic<bool> unheard{false};  // it was entered while no tool listened
 };
 
-bool init_road();
+bool init_range_entry();
 
 // Methods that enter for somebody else: what they enter belongs to their caller.
 extern PyObject *g_enter_names[4];

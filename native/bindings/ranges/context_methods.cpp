@@ -1,4 +1,5 @@
-#include "special.h"
+// Descriptors of __enter__ and __exit__ whose bound objects come from a free list.
+#include "context_methods.h"
 
 #include <cstddef>
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from warplens.viewer.server import subprocess_worker as apart
+from warplens.viewer.server import subprocess_worker
 
 PATIENCE = 60.0
 # A server that asks what takes long, says who works on it, and is killed.
@@ -20,9 +20,9 @@ SERVER = """
 import json, os, subprocess, sys, time
 words = '''
 import time
-from warplens.viewer.server import subprocess_worker as apart
-apart._answer = lambda question: print("at it", flush=True) or time.sleep(600)
-apart.main()
+from warplens.viewer.server import subprocess_worker
+subprocess_worker._answer = lambda question: print("at it", flush=True) or time.sleep(600)
+subprocess_worker.main()
 '''
 child = subprocess.Popen([sys.executable, "-c", words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
 child.stdin.write(json.dumps({"server": os.getpid(), "reports": [], "method": "findings", "arguments": []}).encode())
@@ -64,6 +64,6 @@ def test_workers_end_with_a_killed_server() -> None:
 def test_an_unknown_method_is_not_answered() -> None:
     question = json.dumps({"server": os.getpid(), "reports": [], "method": "close", "arguments": []})
     done = subprocess.run(
-        [sys.executable, "-m", apart.__name__], input=question, capture_output=True, text=True
+        [sys.executable, "-m", subprocess_worker.__name__], input=question, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (2, "")

@@ -8,8 +8,8 @@
 namespace warplens::binding {
 
 // `values`: message, color, category, payload, null where not given. New reference, or null with TypeError.
-PyObject *pop_saying(Domain *domain, int32_t state, PyObject *const *values);
-PyObject *end_saying(Domain *domain, int32_t state, nvtxRangeId_t id, PyObject *const *values);
+PyObject *pop_with_attributes(Domain *domain, int32_t state, PyObject *const *values);
+PyObject *end_with_attributes(Domain *domain, int32_t state, nvtxRangeId_t id, PyObject *const *values);
 
 PyObject *name_category(Domain *domain, PyObject *id, PyObject *name);
 

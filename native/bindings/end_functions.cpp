@@ -1,4 +1,5 @@
-#include "saying.h"
+// Pops and ends ranges that get another message, colour, category or payload at their end.
+#include "end_functions.h"
 
 #include "bindings/values/attributes.h"
 #include "bindings/values/string_cache.h"
@@ -18,7 +19,7 @@ bool read(PyObject *const *values, Event *out) {
 
 }  // namespace
 
-PyObject *pop_saying(Domain *domain, int32_t state, PyObject *const *values) {
+PyObject *pop_with_attributes(Domain *domain, int32_t state, PyObject *const *values) {
   if (!says(values)) {
     return state > 0 ? depth_or_none(pop(domain, state)) : Py_NewRef(Py_None);
   }
@@ -29,7 +30,7 @@ PyObject *pop_saying(Domain *domain, int32_t state, PyObject *const *values) {
   return state > 0 ? depth_or_none(pop(domain, state, &last.event)) : Py_NewRef(Py_None);
 }
 
-PyObject *end_saying(Domain *domain, int32_t state, nvtxRangeId_t id, PyObject *const *values) {
+PyObject *end_with_attributes(Domain *domain, int32_t state, nvtxRangeId_t id, PyObject *const *values) {
   const bool open = state > 0 && id != 0;
   if (says(values)) {
     Transient last;

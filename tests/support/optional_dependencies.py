@@ -1,6 +1,6 @@
 """The optional pieces that tests may need, and how to tell whether each is there.
 
-`python tests/support/pieces.py NAME` prints why a piece is missing and exits with 1; it needs only the standard library.
+`python tests/support/optional_dependencies.py NAME` prints why a piece is missing and exits with 1; it needs only the standard library.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-#include "road.h"
+// Enters and exits ranges: decides where the entered code runs, and keeps what is open.
+#include "range_entry.h"
 
 #include <cstring>
 
@@ -297,7 +298,7 @@ PyTypeObject OpenType = {
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
 };
 
-bool init_road() {
+bool init_range_entry() {
   const char *names[] = {"__enter__", "__aenter__", "enter_context", "enter_async_context"};
   for (int i = 0; i < 4; ++i) {
     if (g_enter_names[i] == nullptr && (g_enter_names[i] = PyUnicode_InternFromString(names[i])) == nullptr) {

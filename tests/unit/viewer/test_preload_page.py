@@ -17,7 +17,7 @@ from warplens.testing.timeline import timeline
 from warplens.viewer.answers.answers import Answers
 from warplens.viewer.bundle import NOT_BUILT
 from warplens.viewer.server import preload_page as module
-from warplens.viewer.server.preload_page import arriving
+from warplens.viewer.server.preload_page import preloaded
 
 PAGE = b'<!doctype html><html><body><div id="app"></div></body></html>\n'
 
@@ -55,13 +55,13 @@ def test_a_page_comes_without_answers_if_a_report_cannot_be_shown(
     def refuse(report: object) -> None:
         raise ReportError("it would fill the memory")
 
-    monkeypatch.setattr("warplens.viewer.answers.loaded_report.weigh", refuse)
-    assert arriving(PAGE, answers) == PAGE
+    monkeypatch.setattr("warplens.viewer.answers.loaded_report.check_size", refuse)
+    assert preloaded(PAGE, answers) == PAGE
     with pytest.raises(
         ReportError, match="fill the memory"
     ):  # the page asks for them, and says why there are none
         answers.tracks(0)
-    assert arriving(PAGE, answers) == PAGE
+    assert preloaded(PAGE, answers) == PAGE
 
 
 def test_a_page_comes_without_answers_if_a_report_changes(
@@ -76,16 +76,16 @@ def test_a_page_comes_without_answers_if_a_report_changes(
         return meta()
 
     monkeypatch.setattr(answers, "meta", late)
-    assert arriving(PAGE, answers) == PAGE
+    assert preloaded(PAGE, answers) == PAGE
     monkeypatch.undo()
-    assert arriving(PAGE, answers) != PAGE
+    assert preloaded(PAGE, answers) != PAGE
 
 
 def test_a_page_comes_with_the_ready_answers(answers: Answers) -> None:
-    assert arriving(PAGE, answers) == PAGE  # nobody waits for rows that are still to be made
+    assert preloaded(PAGE, answers) == PAGE  # nobody waits for rows that are still to be made
     tree = answers.tracks(0)
     answers.view.title = title = '</script><!--<script>alert(1)</script>\u2028"é\ud800'
-    page = arriving(PAGE, answers)
+    page = preloaded(PAGE, answers)
     blocks = Blocks(page)
     assert [tag for tag, _ in blocks.elements] == ["html", "body", "div", "script"]
     assert blocks.elements[-1][1] == {"type": "application/json", "id": "first"}
@@ -99,7 +99,7 @@ def test_a_page_comes_without_answers_that_are_too_large(
     answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers.tracks(0)
-    assert arriving(NOT_BUILT.encode(), answers) == NOT_BUILT.encode()
-    assert arriving(PAGE, answers) != PAGE
+    assert preloaded(NOT_BUILT.encode(), answers) == NOT_BUILT.encode()
+    assert preloaded(PAGE, answers) != PAGE
     monkeypatch.setattr(module, "_MOST", 100)
-    assert arriving(PAGE, answers) == PAGE
+    assert preloaded(PAGE, answers) == PAGE
