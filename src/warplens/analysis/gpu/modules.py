@@ -51,7 +51,7 @@ class ModuleCalls:
 
     @classmethod
     def read(cls, report: Report, selection: Selection) -> ModuleCalls:
-        """Read the calls that overlap the selection, with all of their backward pass; MissingData where there is none."""
+        """Read the calls that overlap the selection, with all of their backward pass; MissingData if there is none."""
         rows = report.sql(
             f"""SELECT process, thread, "start", "end", message::VARCHAR AS path, category::VARCHAR AS kind FROM nvtx_ranges
                 WHERE domain = '{MODULES}' AND {during(report, selection)} ORDER BY thread, "start", "end" DESC, id"""

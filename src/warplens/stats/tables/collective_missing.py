@@ -55,7 +55,7 @@ GROUP BY ALL HAVING missing IS NOT NULL OR len(names) > 1 ORDER BY first, 1"""
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the collectives that ranks wait in; MissingData where there is none."""
+    """Return the collectives that ranks wait in; MissingData if there is none."""
     if not report.tables["collectives"]:
         raise MissingData(f"does not contain collective data{selection.place(report)}.")
     rows = report.sql(_QUERY).to_pylist()

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the summary; MissingData where no modules were recorded."""
+    """Return the summary; MissingData if no modules were recorded."""
     calls = ModuleCalls.read(report, selection)
     key, kinds = _numbered(calls.rows)
     length = integers(calls.rows, "end") - integers(calls.rows, "start")

@@ -20,10 +20,10 @@ including the CPU. `:by=range` shows the operations or NVTX ranges that allocate
 
 ## How it is computed
 From the rows of `tensor_memory`: a framework's own record of allocated and freed tensors, such as
-PyTorch's profiler writes with `profile_memory=True`, or a memory snapshot of PyTorch, which alone has
-stacks. Rows hold the total after them. If they do
-not, the rows are summed from the first one. With a filter or --window, the rows in the selected
-time. With `:by=range`, Peak and End are left out, because another operation often frees the memory.
+PyTorch's profiler writes with `profile_memory=True`, or a memory snapshot of PyTorch, which alone
+has stacks. Rows hold the total after them. If they do not, the rows are summed from the first one.
+With a filter or --window, the rows in the selected time. With `:by=range`, Peak and End are left
+out, because another operation often frees the memory.
 
 ## Traps
 - Memory from before the recording is in Peak only if the framework recorded its totals.
