@@ -117,7 +117,7 @@ def _compiled() -> int:
 
 def _roots() -> list[Any]:
     """Return the modules of the program that are in no other module."""
-    modules = [found for found in gc.get_objects() if issubclass(type(found), nn.Module)]
+    modules = [item for item in gc.get_objects() if issubclass(type(item), nn.Module)]
     inner = {id(child) for module in modules for child in module.children()}
     return [module for module in modules if id(module) not in inner]
 

@@ -30,8 +30,8 @@ from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.importers.kineto.ranges import enclosing
 from warplens.importers.rows import numbered, whole_window
-from warplens.importers.torch.annotations import SnapshotRanges
-from warplens.importers.torch.history import DeviceHistory, SnapshotStacks
+from warplens.importers.torch.annotations import MemoryAnnotations
+from warplens.importers.torch.history import AllocationStacks, DeviceHistory
 from warplens.importers.torch.pickled import begins_with_keys, load
 from warplens.model.words import counted, size
 from warplens.storage.writer import THREADS_PER_PROCESS, Facts
@@ -64,7 +64,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     """
     snapshot = load(source)
     progress("read", 0.4)
-    stacks = SnapshotStacks(part.key(0))
+    stacks = AllocationStacks(part.key(0))
     try:
         segments = snapshot["segments"]
         devices = {
@@ -72,7 +72,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
             for number, trace in enumerate(snapshot["device_traces"])
             if trace
         }
-        notes = SnapshotRanges.of(snapshot.get("external_annotations", ()))
+        notes = MemoryAnnotations.of(snapshot.get("external_annotations", ()))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ReportError(f"{source} is broken: {type(error).__name__}: {error}.") from error
     if not devices:
@@ -108,7 +108,7 @@ def _write_tensors(
     devices: dict[int, DeviceHistory],
     first: int,
     *,
-    notes: SnapshotRanges,
+    notes: MemoryAnnotations,
     ids: Int64Array,
 ) -> None:
     names = ("time", "address", "taken", "allocated", "reserved", "stack")

@@ -21,7 +21,7 @@ _US = 1000  # ns
 
 
 @dataclass(frozen=True)
-class SnapshotRanges:
+class MemoryAnnotations:
     """Ranges in order of start, the outer one first. Times: us since 1970; of `within`, ns of the report."""
 
     name: list[str]
@@ -29,7 +29,7 @@ class SnapshotRanges:
     end: Int64Array
 
     @classmethod
-    def of(cls, entries: Iterable[dict[str, Any]]) -> SnapshotRanges:
+    def of(cls, entries: Iterable[dict[str, Any]]) -> MemoryAnnotations:
         """Pair begins and ends by name; what lacks either is left out. Each device tells the same: the first one counts."""
         opened: dict[str, list[int]] = {}
         rows = []
@@ -47,11 +47,11 @@ class SnapshotRanges:
         start, end = (np.array([row[place] for row in rows], np.int64) for place in (0, 1))
         return cls([name for *_, name in rows], start, -end)
 
-    def within(self, first: int, last: int) -> SnapshotRanges:
+    def within(self, first: int, last: int) -> MemoryAnnotations:
         """Return those that overlap a time, cut to it, in ns from its begin."""
         kept = np.flatnonzero((self.end >= first) & (self.start <= last))
         start, end = (np.clip(times[kept], first, last) - first for times in (self.start, self.end))
-        return SnapshotRanges([self.name[row] for row in kept.tolist()], start * _US, end * _US)
+        return MemoryAnnotations([self.name[row] for row in kept.tolist()], start * _US, end * _US)
 
     def write(self, part: PartWriter, thread: int) -> Int64Array:
         """Write `nvtx_ranges`; return the ids."""

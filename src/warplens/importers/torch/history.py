@@ -16,7 +16,7 @@ _TAKEN, _FREED = ("alloc",), ("free_completed",)
 _GOT, _GAVE = ("segment_alloc", "segment_map"), ("segment_free", "segment_unmap")
 
 
-class SnapshotStacks:
+class AllocationStacks:
     """The stacks of allocations, as `frames`; each list of frames is read once."""
 
     def __init__(self, process: int) -> None:
@@ -58,7 +58,7 @@ class DeviceHistory:
 
     @classmethod
     def of(
-        cls, trace: list[dict[str, Any]], segments: list[dict[str, Any]], stacks: SnapshotStacks
+        cls, trace: list[dict[str, Any]], segments: list[dict[str, Any]], stacks: AllocationStacks
     ) -> DeviceHistory:
         """Read one device. `segments`: what the allocator had when the snapshot was taken."""
         trace = sorted(trace, key=_time)  # nearly always in order, which costs next to nothing

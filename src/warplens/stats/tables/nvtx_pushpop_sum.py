@@ -14,8 +14,8 @@ Number and duration of the NVTX push/pop ranges: one row per name.
 As nvtx_sum, with push/pop ranges only.
 
 ## Traps
-- Operators of PyTorch are in op_sum, not here. Ranges that the program named (`record_function`) are
-  here.
+- Operators of PyTorch are not here: op_sum has them. Ranges that the program named
+  (`record_function`) are.
 - Totals do not add up: an outer range includes the time of its inner ranges. nvtx_pushpop_trace has
   the time without them.
 - Threads and processes run at the same time: a total may exceed the wall time of the run.

@@ -17,8 +17,8 @@ filter, ranges that overlap the selected time count in full. With --window, only
 window counts. The largest total comes first.
 
 ## Traps
-- Operators of PyTorch are in op_sum, not here. Ranges that the program named (`record_function`) are
-  here.
+- Operators of PyTorch are not here: op_sum has them. Ranges that the program named
+  (`record_function`) are.
 - Totals do not add up: an outer range includes the time of its inner ranges, so the same second
   counts once per level.
 - Threads and processes run at the same time: a total may exceed the wall time of the run.

@@ -3,7 +3,7 @@
 ## What it shows
 Memory of tensors: the peak, its time, and the amount at the end; one row per process and device,
 including the CPU. `:by=range` shows the operations or NVTX ranges that allocated it,
-`:by=stack` the code that holds memory at the peak and the code that leaves memory behind.
+`:by=stack` the code that holds it at the peak, and the code that leaves it behind.
 
 ## Columns
 - Peak (MB): most tensor memory at once, in 10^6 bytes. Peak At (ns): when, since the start of the
@@ -12,18 +12,18 @@ including the CPU. `:by=range` shows the operations or NVTX ranges that allocate
 - Allocations, Frees: number of each. Allocated (MB): sum of all allocations. Largest (MB): the
   largest single one.
 - With `:by=stack` At Peak (MB): memory held at the highest point. Left (MB): memory that was never
-  freed. Steps: number of training steps with such an allocation; code that leaves memory in each step
-  leaks. Stack: functions with their lines, innermost first.
+  freed. Steps: number of training steps in which such memory was allocated; code that leaves memory
+  in each step leaks. Stack: functions with their lines, the innermost first.
 - Device: `CPU`, or kind and number of the device. With `:by=range` Range instead: the innermost one
   around the allocation, `domain:name`.
 - Host, Rank, PID: the process. Each is shown only if rows differ in it.
 
 ## How it is computed
 From the rows of `tensor_memory`: a framework's own record of allocated and freed tensors, such as
-PyTorch's profiler writes with `profile_memory=True`, and PyTorch's memory snapshots, which alone have
-stacks. Rows hold the total after them. If they do
-not, the rows are summed from the first one. With a filter or --window, the rows in the selected
-time. With `:by=range`, Peak and End are left out, because another operation often frees the memory.
+PyTorch's profiler writes with `profile_memory=True`, or a memory snapshot of PyTorch, which alone
+has stacks. Rows hold the total after them. If they do not, the rows are summed from the first one.
+With a filter or --window, the rows in the selected time. With `:by=range`, Peak and End are left
+out, because another operation often frees the memory.
 
 ## Traps
 - Memory from before the recording is in Peak only if the framework recorded its totals.
@@ -77,8 +77,7 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
     Args:
         report: the report.
         selection: the part to use.
-        by: `device`, or `range`: allocations of each operation or range; `stack`: the code that
-            holds it.
+        by: `device`; `range`: allocations of each operation or range; `stack`: the code that holds memory.
     """
     one_of("by", by, ("device", "range", "stack"))
     if not report.tables["tensor_memory"]:
