@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from warplens.flows.html.words import cut, safe
+from warplens.flows.html.words import safe
+from warplens.viewer.answers.plain import cut
 
 SHADES = 12
 STYLE = "".join(f".h{n}{{fill:var(--c0);fill-opacity:{n / (SHADES - 1):.2f}}}" for n in range(SHADES)) + (
