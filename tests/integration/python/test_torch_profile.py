@@ -14,7 +14,7 @@ import pytest
 
 import warplens
 from tests.integration.python.test_torch_ops import rows, run
-from tests.support.pieces import LIBRARIES, find_library
+from tests.support.optional_dependencies import LIBRARIES, find_library
 from tests.support.programs.launching import environment
 
 pytestmark = [pytest.mark.require("native", "pytorch"), pytest.mark.timeout(600)]
