@@ -65,7 +65,7 @@ def test_text_says_cost_cause_fix_and_where_to_look() -> None:
     assert "1. HIGH  Copies from pageable memory" in text
     assert "at most 20.0 ms (20.0 % of 100 ms); expected saving: 10.0 ms; confidence: high" in text
     assert "at  2.00 ms for  3.00 ms  Host-to-Device: bytes 4096  (memcpys 7)" in text
-    assert "of 3; --rows" in text
+    assert "of 3 in all; --rows" in text
     assert "https://example.org/pinned" in text
     assert "limits    Does not apply if the copies hide." in text
     assert "Checked without findings: gpu_gaps" in text
