@@ -82,20 +82,23 @@ def fitting_unit(table: pa.Table) -> str:
 
 
 def telling(table: pa.Table) -> pa.Table:
-    """Return a table without standard deviations, and without amounts that are zero or empty in every row."""
-    import pyarrow.compute as pc
-
+    """Return a table without standard deviations, and without columns that are zero or empty in every row."""
     kept = [
         name
         for name, number in zip(table.column_names, _numeric(table), strict=True)
-        if not number
-        or _is_key(name)
-        or (
-            name.split(" ")[0] != "StdDev"
-            and pc.any(pc.fill_null(pc.not_equal(table.column(name), 0), False)).as_py()
-        )
+        if (number and _is_key(name))
+        or (name.split(" ")[0] != "StdDev" and _tells(table.column(name), number))
     ]
     return table.select(kept) if table.num_rows else table
+
+
+def _tells(column: pa.ChunkedArray, number: bool) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not number and not pa.types.is_string(column.type):
+        return bool(column.null_count < len(column))
+    return bool(pc.any(pc.fill_null(pc.not_equal(column, 0 if number else ""), False)).as_py())
 
 
 def terminal_width() -> int:

@@ -91,6 +91,22 @@ def test_a_summary_leaves_the_least_telling_columns_out_where_it_is_narrow() -> 
     assert tables.fitted(table, 0)[1] == []  # no terminal, no limit
 
 
+def test_a_table_that_nobody_requested_has_no_empty_columns() -> None:
+    table = pa.table(
+        {
+            "Thread": pa.array(["", None, ""]),
+            "Waiting (ns)": [0, 0, 0],
+            "PID": [0, 0, 0],
+            "Process": ["", "train.py", ""],
+            "Running (ns)": [0, 5, None],
+            "StdDev (ns)": [1.0, 2.0, 3.0],
+            "Where": pa.array([None, None, None], pa.string()),
+        }
+    )
+    assert tables.telling(table).column_names == ["PID", "Process", "Running (ns)"]
+    assert tables.telling(table.slice(0, 0)).column_names == table.column_names
+
+
 def test_csv_is_read_back() -> None:
     rows = list(csv.reader(io.StringIO("\n".join(lines("csv")) + "\n")))
     assert rows[0] == TABLE.column_names
