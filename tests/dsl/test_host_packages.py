@@ -37,7 +37,7 @@ def test_arrays_of_numpy() -> None:
     check(found["into"])
     assert set(found["x"]) == {16.0}
     assert "read" in found["frozen"]
-    assert "one piece" in found["steps"]
+    assert "not contiguous" in found["steps"]
 
 
 @pytest.mark.require("pytorch")
@@ -49,7 +49,7 @@ def test_tensors_of_torch() -> None:
     assert found["grown"] == [5, 5 * BLOCKS * WARPS, 0, "Tensor"]
     assert set(found["x"]) == {16.0**3}
     assert "gradient" in found["gradient"] or "grad" in found["gradient"]
-    assert "one piece" in found["steps"]
+    assert "not contiguous" in found["steps"]
     assert "64 bytes" in found["small"]
 
 

@@ -94,7 +94,7 @@ def test_an_answer_has_so_many_bytes_and_no_more(client: Client) -> None:
     one = client.sql("SELECT repeat('x', 30000000) AS t")
     assert (one.status, one.json["error"]) == (
         400,
-        "one row of the answer is larger than 16 MiB: ask for less of it, e.g. left(text, 1000)",
+        "one row of the answer is larger than 16 MiB: select less of it, e.g. left(text, 1000)",
     )
 
 

@@ -167,7 +167,7 @@ def test_a_file_that_says_less_of_itself_than_is_in_it(report: Path, dictionary:
         data = data[:footer] + data[footer:].replace(told, varint(MIB))
     file.write_bytes(data)
     assert pq.read_metadata(file).num_rows == 1
-    refused(report, "threads", "is not the file that was written: name unpacks to")
+    refused(report, "threads", "differs from the file that was written: name unpacks to")
 
 
 def varint(value: int) -> bytes:

@@ -142,7 +142,7 @@ def test_a_browser_is_started_where_there_is_a_screen(report: Path, tmp_path: Pa
         (["--host", "0.0.0.0", "run"], "--allow-remote"),
         (["--host", "10.255.255.255", "--allow-remote", "run"], "cannot listen"),
         (["--port", "70000", "run"], "70000"),
-        (["--perfetto", "run", "run"], "one report"),
+        (["--perfetto", "run", "run"], "a single, finished report"),
         (["--perfetto-ui", "ftp://x", "run"], "not an address of a Perfetto UI"),
         (["--perfetto-ui", "http://[", "run"], "not an address of a Perfetto UI"),
         (["run"] * 17, "too many"),

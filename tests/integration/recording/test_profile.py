@@ -285,9 +285,9 @@ def test_the_summary_says_what_was_recorded_and_what_next(tmp_path: Path) -> Non
     done = warplens("profile", "-o", "x", program(tmp_path / "p.py"), cwd=tmp_path)
     lines = done.stderr.splitlines()
     assert any(line.startswith("Recorded  1 process, 1 thread, 11 ranges in ") for line in lines), done.stderr
-    assert any(re.match(r"On +cuda; nvtx: \d+ ns a range here, .*% of the run", line) for line in lines), (
-        done.stderr
-    )
+    assert any(
+        re.match(r"Sources +cuda; nvtx: \d+ ns a range here, .*% of the run", line) for line in lines
+    ), done.stderr
     assert any(re.match(r"Longest .* 1 x  outer$", line) for line in lines), done.stderr
     assert any(re.match(r" .* 10 x  inner$", line) for line in lines), done.stderr
     assert "warplens stats x.warplens" in done.stderr

@@ -143,7 +143,7 @@ def test_a_shutdown_writes_the_report_while_the_program_goes_on(end: str, tmp_pa
     out, errors = run.communicate(timeout=60)
     assert (run.returncode, out) == (7, "all\n")
     assert "the recording is over, and its report is being written" in errors
-    assert "goes on" in errors
+    assert "continues" in errors
     assert "still-running" not in codes(tmp_path / "x.warplens")
 
 
@@ -230,7 +230,7 @@ def test_kill_also_ends_processes_left_running(tmp_path: Path) -> None:
 
     done = given_time(run, lambda done: done.returncode == 7, 0.7)
     assert (done.returncode, _windows(tmp_path)) == (7, [("start", "time")])
-    assert "left running got SIGTERM" in done.stderr
+    assert "child processes of p got SIGTERM" in done.stderr
     assert not alive(int((tmp_path / "child").read_text()))
 
 
@@ -428,7 +428,7 @@ print(before, len(list(spool.glob("*.spool"))))
         start = report.origin
     assert (note["count"], note["severity"]) == (20, "info")
     assert note["time"] > start
-    assert "What 20 processes had recorded was given up: all of them ended before" in note["message"]
+    assert "What 20 processes had recorded was dropped: all of them ended before" in note["message"]
     gone = [row["not_recorded"] for row in rows if row["not_recorded"]]
     assert len(gone) >= 20
     assert all(why.endswith("or ended before the time that --keep-last keeps") for why in gone)
