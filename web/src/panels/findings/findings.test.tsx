@@ -76,7 +76,7 @@ test("shows a message without findings, and a failure with a button to try again
   expect(alert.textContent).toContain("The findings could not be loaded: out of memory");
   fail = false;
   click(alert.querySelector("button")!);
-  await until(() => place.textContent!.includes("Nothing was found"));
+  await until(() => place.textContent!.includes("The rules that could judge found nothing."));
 });
 
 test("a link that is no web address is no link", async () => {

@@ -62,5 +62,5 @@ test("a kind without data says how to get it", async () => {
   click(tab(place, "CPU samples"));
   expect(await until(() => place.textContent!.includes("--sample=process-tree"))).toBeTruthy();
   click(tab(place, "Tasks"));
-  expect(await until(() => place.textContent!.includes("No tasks of asyncio here"))).toBeTruthy();
+  expect(await until(() => place.textContent!.includes("No asyncio tasks."))).toBeTruthy();
 });

@@ -29,7 +29,7 @@ test("the slowest first, each leads there", async () => {
 test("no steps, in words", async () => {
   load(fake());
   const place = draw(StepsPanel);
-  expect(await until(() => place.textContent!.includes("No steps were found."))).toBeTruthy();
+  expect(await until(() => place.textContent!.includes("No steps found."))).toBeTruthy();
 });
 
 test("what nobody knows for steps can be named", async () => {
@@ -41,7 +41,7 @@ test("what nobody knows for steps can be named", async () => {
     },
   }));
   const place = draw(StepsPanel);
-  await until(() => place.textContent!.includes("There are none. Write above"));
+  await until(() => place.textContent!.includes("There are none. Enter the name"));
   const field = () => place.querySelector<HTMLInputElement>('input[type="search"]')!;
   const call = (name: string) => {
     field().value = name;
