@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import pytest
 
 from tests.gpu.recording import bare
 from tests.support.optional_dependencies import ROOT
+from tests.support.reports.real_recordings import unpack
 from warplens.convert.finish import finish
 
 pytestmark = pytest.mark.require("native", "duckdb")
@@ -25,8 +25,7 @@ def _opened(name: str, folder: Path) -> Iterator[Any]:
     """The report of a recording in `tests/golden/gpu`."""
     from warplens.report import open as open_report
 
-    with tarfile.open(GOLDEN / f"{name}.tar.xz") as packed:
-        packed.extractall(folder, filter="data")
+    unpack(GOLDEN / f"{name}.tar.xz", folder)
     finish(folder / "spool", folder / f"{name}.warplens")
     with open_report(folder / f"{name}.warplens") as report:
         yield report

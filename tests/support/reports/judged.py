@@ -21,7 +21,6 @@ Every other finding of at least medium severity is false. A case without [[must]
 
 from __future__ import annotations
 
-import tarfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -33,6 +32,7 @@ from unittest.mock import patch
 import tomllib
 
 from tests.support.optional_dependencies import ROOT
+from tests.support.reports.real_recordings import unpack
 from warplens import catalog
 from warplens.analysis.cpu.source_lines import read_source
 from warplens.analysis.gpu.idle import idle
@@ -77,8 +77,7 @@ def report_of(case: Mapping[str, Any], folder: Path) -> Iterator[Report]:
     """Open the report of a case; recordings are converted, files of other tools imported, below `folder`."""
     path = source(case)
     if path.name.endswith(".tar.xz"):
-        with tarfile.open(path) as packed:
-            packed.extractall(folder, filter="data")
+        unpack(path, folder)
         finish(folder / "spool", folder / "case.warplens")
         path = folder / "case.warplens"
     elif path.suffix != ".warplens":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -24,3 +25,10 @@ def some(paths: Iterable[str]) -> list[Any]:
 
 def _marks(name: str) -> Any:
     return () if name in SMALL else pytest.mark.slow if name in EXAMPLES else pytest.mark.exhaustive
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a recording of `tests/golden`. Python 3.11 before 3.11.4 knows no filters."""
+    words: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, **words)

@@ -200,7 +200,7 @@ def test_without_task_samples_flame_explains_why(tmp_path: Path, story: Path) ->
     )
     timeline(tmp_path / "waits.warplens", "main:task |(B<*B;get )")
     refused = str(ask(tmp_path / "waits.warplens", "--kind", "tasks").exception)
-    assert "samples of tasks that waited alone; --wall shows those" in refused
+    assert "samples of waiting tasks; --wall shows them" in refused
 
 
 def test_threads_that_only_wait_are_not_in_wall_time(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_import_replaces_a_report_only_when_told_and_when_it_can(export: Path, t
     )
     assert len(names(report)) == 2
     (tmp_path / "bad.sqlite").write_bytes(export.read_bytes()[:3000])
-    with pytest.raises(ReportError, match="cut off"):
+    with pytest.raises(ReportError, match="is truncated"):
         call("import", "-o", tmp_path / "r", "-f", tmp_path / "bad.sqlite")
     assert len(names(report)) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -123,7 +123,7 @@ def test_import_replaces_a_report_only_when_told_and_when_it_can(export: Path, t
 
 def test_a_file_that_is_no_report_and_no_export_is_refused(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
-    with pytest.raises(NotAReport, match=r"notes\.txt is a file, not a report"):
+    with pytest.raises(NotAReport, match=r"notes\.txt is a file, neither a report"):
         foreign.open(tmp_path / "notes.txt")
     (tmp_path / "run.nsys-rep").write_bytes(b"\0" * 100)
     with pytest.raises(NotAReport, match=r"nsys export -t sqlite .*run\.nsys-rep"):

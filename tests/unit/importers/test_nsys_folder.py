@@ -130,7 +130,7 @@ def test_a_folder_opens_like_a_file_and_is_imported_again_when_a_file_of_it_chan
 def test_folders_that_are_not_nsys(tmp_path: Path) -> None:
     (tmp_path / "some").mkdir()
     pq.write_table(pa.table({"x": np.arange(3)}), tmp_path / "some" / "x.parquet")
-    with pytest.raises(NotAReport, match="some is a folder, not a report"):
+    with pytest.raises(NotAReport, match="some is a folder, neither a report"):
         import_file(tmp_path / "some", tmp_path / "r.warplens")
     with pytest.raises(NotAReport, match="some is not a report"):
         foreign.open(tmp_path / "some")

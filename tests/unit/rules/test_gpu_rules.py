@@ -151,7 +151,7 @@ def test_transfers_not_overlapped(tmp_path: Path) -> None:
     # that before the first kernel is left out
     assert costs(finding) == (2 * 19, 2 * 19)
     assert (finding.subject, finding.occurrences) == ("GPU 0", 2)
-    assert "2 of them are in a stream with kernels" in finding.cause
+    assert "2 of them share a stream with kernels" in finding.cause
     assert "2 of them use pageable memory" in finding.cause
     assert dict(finding.evidence[0].values) == {"bytes": 1000, "alone_ns": 19 * US}
 
@@ -339,7 +339,7 @@ def test_allocator_churn_where_memory_is_short(tmp_path: Path) -> None:
     gpu0.7   |               (gemm#k__           )
     main     |                                                                     """
     finding = one(drawn(tmp_path, looped(bursts, 16)), "allocator_churn")
-    assert "Memory was given back in 15 bursts, to allocate again" in finding.cause
+    assert "Memory was freed in 15 bursts before new allocations" in finding.cause
     assert finding.fix.startswith("Reduce peak memory")
     refused = {"cudaFree": {"result": 2}}
     finding = one(drawn(tmp_path / "refused", looped(CHURN, 16), cuda=refused), "allocator_churn")
@@ -559,7 +559,7 @@ def test_gpus_that_are_alike_are_one_finding(tmp_path: Path) -> None:
     finding = one(report, "transfers_not_overlapped")
     assert (finding.subject, finding.occurrences, costs(finding)) == ("GPUs", 6, (38, 38))
     assert finding.title.endswith("; much the same on 2 other GPUs")
-    assert "Much the same on GPU 0 of rank 1, GPU 0 of rank 2: 38.0 us in all" in finding.cause
+    assert "Much the same on GPU 0 of rank 1, GPU 0 of rank 2: 38.0 us in total" in finding.cause
 
 
 def test_collectives_that_are_told_without_numbers(tmp_path: Path) -> None:

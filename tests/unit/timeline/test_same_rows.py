@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.reports import cpu_story
+from tests.support.reports.real_recordings import unpack
 from tests.support.thorough import few
 from warplens.analysis.cpu.occupancy import cpu_threads
 from warplens.analysis.gpu.occupancy import api_threads, gpu_rows
@@ -226,8 +226,7 @@ def test_of_the_cpu_side(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", few(NAMES, 2))
 def test_of_a_recording(name: str, tmp_path: Path) -> None:
-    with tarfile.open(GOLDEN / f"{name}.tar.xz") as packed:
-        packed.extractall(tmp_path, filter="data")
+    unpack(GOLDEN / f"{name}.tar.xz", tmp_path)
     finish(tmp_path / "spool", tmp_path / f"{name}.warplens")
     with Report.open(tmp_path / f"{name}.warplens") as report:
         same(report)

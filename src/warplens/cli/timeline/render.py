@@ -331,7 +331,7 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
     if any(track.deeper for group in picture.groups for track in group.tracks):
         notes.append("--depth N shows deeper levels")
     if any(isinstance(row, Crowd) for group in picture.groups for row in group.rows):
-        notes.append("+N tasks: number of tasks with an open range; --tasks N shows more")
+        notes.append("+N tasks: tasks with an open range; --tasks N shows more")
     if any(isinstance(row, Level) for group in picture.groups for row in group.rows):
         notes.append("busy: time in which the GPU did anything")
     bands = {row.kind for group in picture.groups for row in group.rows if isinstance(row, Band)}

@@ -189,7 +189,7 @@ def test_rows_of_steps_skipped_ones_and_names_that_are_given(tmp_path: Path) -> 
         (2, "step", 25, 0),
     ]
     assert stat(report, forward="mine")[0]["Steps"] == 3
-    with pytest.raises(MissingData, match="behind the first 5"):
+    with pytest.raises(MissingData, match="after the first 5"):
         stat(report, skip=5)
 
 
