@@ -74,13 +74,13 @@ def attention(
     head = tl.program_id(1).to(tl.int64) * length * WIDTH
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column, across = tl.arange(0, COLUMNS), tl.arange(0, WIDTH)
-    queries = tl.load(q.to(kind) + head + row[:, None] * WIDTH + across[None, :])
+    queries = tl.load(q.to(tl.int64).to(kind) + head + row[:, None] * WIDTH + across[None, :])
     most = tl.full((ROWS,), float("-inf"), tl.float32)
     total = tl.zeros((ROWS,), tl.float32)
     result = tl.zeros((ROWS, WIDTH), tl.float32)
     for j in range(0, length, COLUMNS):
         with ik.region(p, "keys", payload=j):
-            keys = tl.load(k.to(kind) + head + (j + column)[None, :] * WIDTH + across[:, None])
+            keys = tl.load(k.to(tl.int64).to(kind) + head + (j + column)[None, :] * WIDTH + across[:, None])
         with ik.region(p, "scores", payload=j):
             scores = tl.dot(queries, keys) * scale
         with ik.region(p, "maximum", payload=j):
@@ -93,9 +93,12 @@ def attention(
         with ik.region(p, "sums", payload=j):
             total = total * shrunk + tl.sum(weights, 1)
         with ik.region(p, "values", payload=j):
-            values = tl.load(v.to(kind) + head + (j + column)[:, None] * WIDTH + across[None, :])
+            values = tl.load(v.to(tl.int64).to(kind) + head + (j + column)[:, None] * WIDTH + across[None, :])
         with ik.region(p, "product", payload=j):
             result = tl.dot(weights.to(KIND), values, result)
         most = larger
-    tl.store(out.to(kind) + head + row[:, None] * WIDTH + across[None, :], (result / total[:, None]).to(KIND))
+    tl.store(
+        out.to(tl.int64).to(kind) + head + row[:, None] * WIDTH + across[None, :],
+        (result / total[:, None]).to(KIND),
+    )
     ik.finish(p)

@@ -21,7 +21,11 @@ _WIDTH = 128
 @triton.jit
 def tiles(address, count, prof, width: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, D103
     p = ik.profiler(prof)
-    x = address.to(tl.pointer_type(tl.float32)) + tl.program_id(0) * count * width + tl.arange(0, width)
+    x = (
+        address.to(tl.int64).to(tl.pointer_type(tl.float32))
+        + tl.program_id(0) * count * width
+        + tl.arange(0, width)
+    )
     for tile in range(count):
         with ik.region(p, "tile", payload=tile):
             with ik.region(p, "load", payload=tile):
