@@ -79,7 +79,7 @@ def lacks() -> str | None:
 def run(quick: bool) -> list[Row]:
     """Run both side by side for 10 minutes (20 s) in each container. The last one is drawn.
 
-    All containers at once, half a minute apart: the programs sleep most of the time, and no two reports are finished together.
+    The containers run at once and start half a minute apart: their programs sleep most of the time, and no two reports end together.
     """
 
     def measured(number: int) -> Run:

@@ -35,22 +35,22 @@ class UsedChunks {
 
   //! The first one with room for `need` bytes behind its header, if nothing in it is later than `latest`; or the smallest of those.
   UsedChunk *take(size_t need, uint64_t latest, bool smallest) {
-    UsedChunk *found = nullptr;
-    UsedChunk *before_found = nullptr;
+    UsedChunk *best = nullptr;
+    UsedChunk *before_best = nullptr;
     UsedChunk *before = nullptr;
-    for (UsedChunk *used = first_; used != nullptr && used->newest < latest && (found == nullptr || smallest);
+    for (UsedChunk *used = first_; used != nullptr && used->newest < latest && (best == nullptr || smallest);
          before = used, used = used->next) {
       if (used->chunk.size - sizeof(ChunkHeader) >= need &&
-          (found == nullptr || used->chunk.size < found->chunk.size)) {
-        found = used;
-        before_found = before;
+          (best == nullptr || used->chunk.size < best->chunk.size)) {
+        best = used;
+        before_best = before;
       }
     }
-    if (found != nullptr) {
-      (before_found == nullptr ? first_ : before_found->next) = found->next;
-      last_ = last_ == found ? before_found : last_;
+    if (best != nullptr) {
+      (before_best == nullptr ? first_ : before_best->next) = best->next;
+      last_ = last_ == best ? before_best : last_;
     }
-    return found;
+    return best;
   }
 
  private:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from warplens.arrays import Float64Array, Int64Array
 from warplens.model.words import counted
 from warplens.recipes.base import HeatMap
+from warplens.viewer.answers.plain import cut
 
 _SHADES = " ░▒▓█"
 _MOST = 32  # rows that are drawn
@@ -30,7 +31,7 @@ def as_table(heat_map: HeatMap) -> pa.Table:
 
 def drawn(heat_map: HeatMap) -> Iterator[str]:
     """Yield a line for each row: its name, a shade for each value, and the text behind it."""
-    shown = [name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…" for name in heat_map.rows[:_MOST]]
+    shown = [cut(name, _LONGEST) for name in heat_map.rows[:_MOST]]
     width = max(map(len, shown), default=0)
     ends = heat_map.ends or [""] * len(heat_map.rows)
     for name, shades, end in zip(shown, steps(heat_map, len(_SHADES)), ends, strict=False):
